@@ -2,7 +2,8 @@
 
 const number = new Intl.NumberFormat('en')
 const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
+const utcTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 export const wholeText = (value: number): string => number.format(value)
@@ -13,7 +14,10 @@ export function percent(share: number): string {
   if (value < 0.01) return '< 0.01 %'
   return `${value.toFixed(value < 1 || value > 99 ? 2 : 1)} %`
 }
+/** In the zone of whoever looks, as days are. */
 export const momentText = (iso: string): string => time.format(new Date(iso))
+/** Of the buckets of analytics, which begin by UTC. */
+export const utcText = (ms: number): string => utcTime.format(new Date(ms))
 export const dayText = (iso: string): string => day.format(new Date(iso))
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

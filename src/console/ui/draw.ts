@@ -1,4 +1,4 @@
-// Draws a chart with uPlot in the colours of the page, and again when its place changes its width.
+// Draws a chart over time in UTC with uPlot in the colours of the page, and again when its place changes its width.
 
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -38,6 +38,7 @@ function drawOnce(place: HTMLElement, at: readonly number[], series: readonly Pl
     {
       width: place.clientWidth,
       height,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
       legend: { show: false },
       cursor: { y: false },
       axes: [axis, { ...axis, size: 56 }],

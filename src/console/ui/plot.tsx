@@ -1,13 +1,13 @@
-// A chart over time, drawn when it is first needed; the same figures are always there as a table.
+// A chart over time in UTC, drawn when it is first needed; the same figures are always there as a table.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { momentText, wholeText } from '../lib/format.ts'
+import { utcText, wholeText } from '../lib/format.ts'
 import type { PlotSeries } from './series.ts'
 import { Table } from './table.tsx'
 
 export interface PlotProps {
   readonly label: string
-  /** First millisecond of each bucket. */
+  /** First millisecond of each bucket, which begins by UTC. */
   readonly at: readonly number[]
   readonly series: readonly PlotSeries[]
 }
@@ -26,15 +26,18 @@ export function Plot({ label, at, series }: PlotProps) {
             </li>
           ))}
         </ul>
-        <button type="button" class="slim" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          {asTable ? 'Show chart' : 'Show table'}
-        </button>
+        <span class="row">
+          <span class="quiet small">Times in UTC</span>
+          <button type="button" class="slim" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
+            {asTable ? 'Show chart' : 'Show table'}
+          </button>
+        </span>
       </div>
       {asTable ? (
-        <Table label={label} head={['Time', ...series.map(({ name }) => ({ number: name }))]}>
+        <Table label={label} head={['Time (UTC)', ...series.map(({ name }) => ({ number: name }))]}>
           {at.map((ms, i) => (
             <tr key={ms}>
-              <th scope="row">{momentText(new Date(ms).toISOString())}</th>
+              <th scope="row">{utcText(ms)}</th>
               {series.map(({ name, values }) => (
                 <td key={name} class="number">
                   {wholeText(values[i] ?? 0)}
