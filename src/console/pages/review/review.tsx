@@ -18,39 +18,96 @@ const LABELS = [
   ['l', 'legitimate', 'Legitimate'],
 ] as const
 
+/** Those without a verdict can only be asked for among all. */
+const ASKS = ['block', 'challenge', 'allow', undefined] as const
+
+/** How far the events of each of ASKS were read; null: to the end. */
+type Cursors = readonly (string | null)[]
+interface Place {
+  /** How often somebody asked for events. */
+  readonly round: number
+  readonly cursors: Cursors | null
+  /** Visitors of the events before. */
+  readonly seen: ReadonlySet<string>
+}
+interface Batch {
+  readonly queue: readonly Event[]
+  readonly cursors: Cursors
+}
+
 export function Review() {
-  const loaded = useLoadBy(`${environment.value} review`, readQueue)
+  const [place, setPlace] = useState<Place>({ round: 0, cursors: null, seen: new Set() })
+  const [done, setDone] = useState(0)
+  const loaded = useLoadBy(`${environment.value} review ${place.round}`, (signal) => readBatch(place, signal))
+  const round = place.round + 1
   return (
     <Page
       title="Review"
       about="Labels are what backtests measure precision, recall and false positives by. Blocked and challenged events teach most, so they come first."
     >
       <Shown of={loaded}>
-        {(queue) => <Queue key={queue.map(({ requestId }) => requestId).join()} queue={queue} reload={loaded.reload} />}
+        {({ queue, cursors }) => (
+          <Queue
+            queue={queue}
+            done={done}
+            labelled={() => setDone((before) => before + 1)}
+            again={() => {
+              setDone(0)
+              setPlace({ round, cursors: null, seen: new Set() })
+            }}
+            goOn={
+              cursors.every((cursor) => cursor === null)
+                ? null
+                : () => {
+                    const seen = new Set([...place.seen, ...queue.map(({ visitorId }) => visitorId)])
+                    setPlace({ round, cursors, seen })
+                  }
+            }
+          />
+        )}
       </Shown>
     </Page>
   )
 }
 
-/** Unlabelled ones of each verdict; one visitor once, because its events are alike. */
-async function readQueue(signal: AbortSignal): Promise<readonly Event[]> {
-  const verdicts = ['block', 'challenge', 'allow'] as const
-  const found = await Promise.all(
-    verdicts.map((verdict) =>
-      call<CursorPage<Event>>('/v1/events', { query: { verdict, label: 'none', fields: 'full', limit: EACH }, signal }),
-    ),
+/** The next unlabelled ones of each verdict and of none; one visitor once, because its events are alike. */
+async function readBatch({ cursors, seen: before }: Place, signal: AbortSignal): Promise<Batch> {
+  const pages = await Promise.all(
+    ASKS.map(async (verdict, i): Promise<Pick<CursorPage<Event>, 'data' | 'nextCursor'>> => {
+      const cursor = cursors?.[i]
+      if (cursor === null) return { data: [], nextCursor: null }
+      return call('/v1/events', { query: { verdict, label: 'none', fields: 'full', limit: EACH, cursor }, signal })
+    }),
   )
-  const seen = new Set<string>()
-  const fresh = ({ visitorId }: Event) => !seen.has(visitorId) && seen.add(visitorId)
-  const [blocked = [], challenged = [], allowed = []] = found.map(({ data }) => data)
-  // Of those that were allowed, the suspicious ones first: a miss is more likely among them.
+  const [blocked = [], challenged = [], allowed = [], all = []] = pages.map(({ data }) => data)
+  const undecided = all.filter(({ verdict }) => verdict === null)
+  // Of those that were let in, the suspicious ones first: a miss is more likely among them.
   const suspect = (event: Event) => event.scores?.suspect ?? 0
-  return [...blocked, ...challenged, ...[...allowed].sort((a, b) => suspect(b) - suspect(a))].filter(fresh)
+  const letIn = [...allowed, ...undecided].sort((a, b) => suspect(b) - suspect(a))
+  const seen = new Set(before)
+  const fresh = ({ visitorId }: Event) => !seen.has(visitorId) && seen.add(visitorId)
+  return {
+    queue: [...blocked, ...challenged, ...letIn].filter(fresh),
+    cursors: pages.map(({ nextCursor }) => nextCursor),
+  }
 }
 
-function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly reload: () => void }) {
+function Queue({
+  queue,
+  done,
+  labelled,
+  again,
+  goOn,
+}: {
+  readonly queue: readonly Event[]
+  /** How many were labelled, of those before as well. */
+  readonly done: number
+  readonly labelled: () => void
+  readonly again: () => void
+  /** null: there is nothing behind the queue. */
+  readonly goOn: (() => void) | null
+}) {
   const [at, setAt] = useState(0)
-  const [done, setDone] = useState(0)
   const act = useAct()
   const event = queue[at]
   const mayLabel = can('events:write')
@@ -61,7 +118,7 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
       .run(() => call(`/v1/events/${event.requestId}`, { method: 'PATCH', body: { label: value } }))
       .then((isDone) => {
         if (!isDone) return
-        setDone((before) => before + 1)
+        labelled()
         setAt((before) => before + 1)
       })
   }
@@ -79,17 +136,7 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
     return () => removeEventListener('keydown', onKey)
   })
 
-  if (event === undefined) {
-    return (
-      <section class="card">
-        <Empty title={queue.length === 0 ? 'Nothing to review' : `That was all: ${wholeText(done)} labelled`}>
-          <button type="button" onClick={reload}>
-            Look again
-          </button>
-        </Empty>
-      </section>
-    )
-  }
+  if (event === undefined) return <AtEnd isEmpty={queue.length === 0} done={done} again={again} goOn={goOn} />
   const { on, untold } = raised(event)
   return (
     <section class="card" aria-label={`Event ${at + 1} of ${queue.length}`}>
@@ -129,6 +176,32 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
         </button>
         <Link href={`/events/${event.requestId}`}>All of it</Link>
       </div>
+    </section>
+  )
+}
+
+function AtEnd({
+  isEmpty,
+  done,
+  again,
+  goOn,
+}: Pick<Parameters<typeof Queue>[0], 'done' | 'again' | 'goOn'> & { readonly isEmpty: boolean }) {
+  const labelled = `${wholeText(done)} labelled`
+  return (
+    <section class="card">
+      {goOn === null ? (
+        <Empty title={isEmpty && done === 0 ? 'Nothing to review' : `That was all: ${labelled}`}>
+          <button type="button" onClick={again}>
+            Look again
+          </button>
+        </Empty>
+      ) : (
+        <Empty title={`There are older ones: ${labelled}`}>
+          <button type="button" class="primary" onClick={goOn}>
+            Go on
+          </button>
+        </Empty>
+      )}
     </section>
   )
 }
