@@ -24,15 +24,16 @@ function Whole() {
   useEffect(() => {
     void read()
   }, [])
-  if (error !== null) {
+  // Neither needs to know who is signed in nor goes away meanwhile: what it took out of the address would be lost.
+  if (GATE_WAYS.includes(path)) return <Gate path={path} />
+  if (session.value === undefined) {
+    if (error === null) return null
     return (
       <div class="gate">
         <Problem error={error} retry={() => void read()} />
       </div>
     )
   }
-  if (GATE_WAYS.includes(path)) return <Gate path={path} />
-  if (session.value === undefined) return null
   if (session.value === null) return <Gate path={path} />
   return <Inside />
 }

@@ -6,16 +6,24 @@ import { curlOf, type RequestOptions } from '../lib/api.ts'
 const SAID_MS = 2_000
 
 export function CopyButton({ text, label = 'Copy' }: { readonly text: () => string; readonly label?: string }) {
-  const [isCopied, setIsCopied] = useState(false)
+  const [said, setSaid] = useState<string | null>(null)
   async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(text())
-    setIsCopied(true)
-    setTimeout(() => setIsCopied(false), SAID_MS)
+    setSaid(await copied(text()))
+    setTimeout(() => setSaid(null), SAID_MS)
   }
   return (
     <button type="button" class="slim" onClick={() => void copy()}>
-      <span aria-live="polite">{isCopied ? 'Copied' : label}</span>
+      <span aria-live="polite">{said ?? label}</span>
     </button>
+  )
+}
+
+/** What came of it. Browsers have no clipboard for pages that came over plain HTTP, and people may refuse it. */
+async function copied(text: string): Promise<string> {
+  if (navigator.clipboard === undefined) return 'Copying needs HTTPS'
+  return navigator.clipboard.writeText(text).then(
+    () => 'Copied',
+    () => 'The browser refused',
   )
 }
 

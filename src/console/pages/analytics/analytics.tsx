@@ -5,7 +5,7 @@ import { csvOf } from '../../lib/csv.ts'
 import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
-import { rangeOf } from '../../lib/range.ts'
+import { daysOf, rangeOf } from '../../lib/range.ts'
 import { saveFile } from '../../lib/save-file.ts'
 import type { EventCounts, SignalCounts } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
@@ -48,8 +48,9 @@ interface Row {
 }
 
 export function AnalyticsPage() {
-  const [{ days = '7', by: asked = 'country', verdict = '' }, ask] = usePlace()
-  const by = (GROUPS.find(([name]) => name === asked)?.[0] ?? 'country') as By
+  const [{ days: asked, by: group = 'country', verdict = '' }, ask] = usePlace()
+  const days = daysOf(asked, RANGES, '7')
+  const by = (GROUPS.find(([name]) => name === group)?.[0] ?? 'country') as By
   const loaded = useLoadBy<Compared>(`${environment.value} analytics ${days} ${by} ${verdict}`, (signal) =>
     readCompared(Number(days), by, verdict, signal),
   )

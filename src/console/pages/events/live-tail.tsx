@@ -107,8 +107,12 @@ export function LiveTail({ search }: { readonly search: Search }) {
       {rows.length === 0 ? (
         <Empty title="Nothing yet">What is decided from now on stands here within a second.</Empty>
       ) : (
-        // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a row only holds the list still.
-        <div class="tail" onMouseEnter={() => setIsHeld(true)} onMouseLeave={() => setIsHeld(false)}>
+        <div
+          class="tail"
+          // Only a mouse holds the list still: where a finger has tapped nothing leaves again.
+          onPointerEnter={({ pointerType }) => setIsHeld(pointerType === 'mouse')}
+          onPointerLeave={() => setIsHeld(false)}
+        >
           <Table label="Events as they are decided" head={EVENT_HEAD}>
             {rows.map((event) => (
               <EventRow key={event.requestId} of={event} />

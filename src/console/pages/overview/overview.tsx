@@ -5,7 +5,7 @@ import { call, environment, session } from '../../lib/api.ts'
 import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoad, useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
-import { rangeOf } from '../../lib/range.ts'
+import { daysOf, rangeOf } from '../../lib/range.ts'
 import { readReadiness } from '../../lib/readiness.ts'
 import type { EventCounts, ListedRule, ListedWebhook, OffsetPage, SignalCounts } from '../../lib/types.ts'
 import { AdviceList } from '../../ui/advice.tsx'
@@ -32,7 +32,8 @@ interface Figures {
 }
 
 export function Overview() {
-  const [{ days = '7' }, ask] = usePlace()
+  const [{ days: asked }, ask] = usePlace()
+  const days = daysOf(asked, RANGES, '7')
   const rules = useLoad<OffsetPage<ListedRule>>('/v1/rules', { query: { status: 'live', limit: 100 } })
   const webhooks = useLoad<OffsetPage<ListedWebhook>>('/v1/webhooks', { query: { limit: 100 } })
   const figures = useLoadBy<Figures>(`${environment.value} overview ${days}`, (signal) =>

@@ -13,6 +13,7 @@ if (!verifyWebhook(rawBody, request.headers, process.env.WEBHOOK_SECRET)) {
 }`
 
 export function VerifyBox() {
+  const canSign = crypto.subtle !== undefined
   const [delivered, setDelivered] = useState({ secret: '', timestamp: '', body: '', signature: '' })
   const [findings, setFindings] = useState<readonly SignatureFinding[] | null>(null)
   const change = (name: keyof typeof delivered) => (value: string) => {
@@ -27,6 +28,9 @@ export function VerifyBox() {
     <div class="columns">
       <Card title="Try a delivery">
         <p class="quiet">Paste what your receiver got. It is checked here in the browser and sent nowhere.</p>
+        {!canSign && (
+          <p class="hint">Browsers compute signatures only on pages that came over HTTPS or from localhost.</p>
+        )}
         <form class="form" onSubmit={submit}>
           <TextField
             label="Secret"
@@ -46,7 +50,7 @@ export function VerifyBox() {
           />
           <AreaField label="Raw body" value={delivered.body} onChange={change('body')} />
           <div class="row">
-            <button type="submit" class="primary">
+            <button type="submit" class="primary" disabled={!canSign}>
               Check
             </button>
           </div>
