@@ -88,10 +88,10 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
     return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)
   }
   const finished = draft.finish(seq)
-  const { added, removed } = finished
-  const audit = countsOf(id, { id, added, removed, source })
+  const { added, removed, refreshed } = finished
+  const audit = countsOf(id, { id, added, removed, refreshed, source })
   const written = await writtenEntries(command, seq, read, [finished], { skipped })
-  return { ...written, ...(added + removed === 0 ? {} : { audit }) }
+  return { ...written, ...(added + removed + refreshed === 0 ? {} : { audit }) }
 }
 
 export async function applyListExpire(command: CommandOf<'list.expire'>, seq: number, read: Read): Promise<Change> {

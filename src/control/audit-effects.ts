@@ -20,21 +20,28 @@ interface Growing {
   readonly at: number
   readonly added: number
   readonly removed: number
+  /** Absent: of an earlier version, which did not count them. */
+  readonly refreshed?: number
 }
 
 /** The records of the entry as it is after one more command, whose only list this is. */
 export async function auditEffects(
   read: Read,
   scope: Scope,
-  { list: { id }, added, removed }: EntriesWritten,
+  { list: { id }, added, removed, refreshed }: EntriesWritten,
   { at, actor, seq }: { readonly at: number; readonly actor: string; readonly seq: number },
 ): Promise<Put[]> {
-  if (added + removed === 0) return []
+  if (added + removed + refreshed === 0) return []
   const key = growingKey(id)
   const [entry] = await read.get<Growing>(scope, [key])
   const last = entry?.value
   const before = last !== undefined && at - last.at < GROWS_MS ? last : { seq, at, added: 0, removed: 0 }
-  const now: Growing = { ...before, added: before.added + added, removed: before.removed + removed }
-  const after = { id, added: now.added, removed: now.removed, source: 'rule' }
+  const counts = {
+    added: before.added + added,
+    removed: before.removed + removed,
+    refreshed: (before.refreshed ?? 0) + refreshed,
+  }
+  const now: Growing = { seq: before.seq, at: before.at, ...counts }
+  const after = { id, ...counts, source: 'rule' }
   return [{ key, value: now }, ...auditPuts({ ...countsOf(id, after), at: now.at, actor, seq: now.seq })]
 }

@@ -38,6 +38,8 @@ export interface EntriesWritten {
   readonly change: ListChange
   readonly added: number
   readonly removed: number
+  /** How many were there before and are stored otherwise now: with another expiry or reason. */
+  readonly refreshed: number
 }
 
 interface Place {
@@ -71,7 +73,7 @@ export async function draftEntries(
     const wasThere = stored !== null && isAlive(stored.expiresAt, atMs)
     places.set(value, { stored, now: wasThere ? stored : null, added: null, wasThere })
     if (stored !== null && !wasThere) {
-      expired.push({ value, addedAt: stored.addedAt, expiresAt: stored.expiresAt as number })
+      expired.push({ value, addedAt: stored.addedAt, expiresAt: stored.expiresAt as number, ...ttlOf(stored, list) })
       count -= 1
     }
   }
@@ -85,8 +87,8 @@ export async function draftEntries(
       if (place.now === null) count += 1
       place.now =
         place.now === null
-          ? { addedAt: atMs, expiresAt, source, ruleId, reason: reason ?? null }
-          : { ...place.now, expiresAt, reason: reason ?? place.now.reason }
+          ? { addedAt: atMs, expiresAt, ttl, source, ruleId, reason: reason ?? null }
+          : { ...place.now, expiresAt, ttl, reason: reason ?? place.now.reason }
       place.added = { value, expiresAt, isNew: !place.wasThere, source, ruleId, requestId }
       return true
     },
@@ -101,6 +103,7 @@ export async function draftEntries(
       const drop: KvKey[] = []
       const added: AddedEntry[] = []
       const removed: string[] = []
+      let refreshed = 0
       for (const [value, { stored, now, added: addition, wasThere }] of places) {
         const [before, after] = [stored?.expiresAt ?? null, now?.expiresAt ?? null]
         if (before !== null && before !== after) drop.push(dueKey(before, list.id, value))
@@ -108,6 +111,7 @@ export async function draftEntries(
         if (now === null && wasThere) removed.push(value)
         if (now === null || addition === null) continue
         added.push(addition)
+        if (wasThere && stored !== null && !isSame(stored, now)) refreshed += 1
         put.push({ key: entryKey(list.id, value), value: packEntry(now) })
         if (after !== null) put.push({ key: dueKey(after, list.id, value), value: 0 })
       }
@@ -118,9 +122,21 @@ export async function draftEntries(
         change: changeOf(list, { added, removed, expired }),
         added: added.filter(({ isNew }) => isNew).length,
         removed: removed.length,
+        refreshed,
       }
     },
   }
+}
+
+function isSame(one: StoredEntry, other: StoredEntry): boolean {
+  const packed = packEntry(other)
+  return packEntry(one).every((part, i) => part === packed[i])
+}
+
+/** What an entry was given; of one that earlier releases stored what its list gives, as far as that is known. */
+function ttlOf({ ttl }: StoredEntry, list: List): Pick<ExpiredEntry, 'ttl'> {
+  const given = ttl ?? list.ttl
+  return given === null ? {} : { ttl: given }
 }
 
 export const changeOf = (

@@ -63,7 +63,7 @@ t.test('entries of a list are counted and not named; who wrote is told by id and
   const [second, first, created] = await audit(`resource=list&id=${list.id}`)
   const by = { type: 'key', id: mine.id, label: 'importer' }
   t.match(created, { action: 'create', actor: mine.key.slice(-4), by })
-  t.same(first.after, { id: list.id, added: 2, removed: 0, source: 'api' })
+  t.same(first.after, { id: list.id, added: 2, removed: 0, refreshed: 0, source: 'api' })
   t.match(second, { action: 'entries', before: null, after: { added: 1, removed: 1 }, by })
   t.notMatch(JSON.stringify([first, second]), /example/)
 })

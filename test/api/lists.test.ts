@@ -157,7 +157,12 @@ t.test('every write of a list is in the audit log, and no entry of it', async (t
         before: { ...changed, description: null, updatedAt: body.data[1].before.updatedAt },
         after: changed,
       },
-      { ...entry, action: 'entries', before: null, after: { id: made.id, added: 1, removed: 0, source: 'api' } },
+      {
+        ...entry,
+        action: 'entries',
+        before: null,
+        after: { id: made.id, added: 1, removed: 0, refreshed: 0, source: 'api' },
+      },
       { ...entry, action: 'create', before: null, after: made },
     ],
   )

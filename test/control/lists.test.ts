@@ -7,7 +7,7 @@ import { createListViews } from '../../src/engine/list-views.ts'
 import { runListJob } from '../../src/jobs/lists.ts'
 import { COMMIT_KEYS_MAX } from '../../src/kv/kv.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { auditPuts, readAudit, readAuditSeqs } from '../../src/records/audit.ts'
+import { auditPuts, readAudit, readAuditSeqs, type StoredAuditEntry } from '../../src/records/audit.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
 import { DELTAS_KEPT, LIST_DELTA, readDeltas, readListsMeta } from '../../src/records/list-deltas.ts'
 import { openListSource } from '../../src/records/list-source.ts'
@@ -131,24 +131,42 @@ t.test('side effects are applied once, however often and by whomever they are re
   t.same(await counts(off), { added: 0, removed: 1, skipped: 0 }, 'what was ever taken can be taken off')
 })
 
+/** What the audit log says of the entries of a list, newest first, without when. */
+async function countsLogged(kv: Parameters<typeof readAudit>[0]): Promise<Omit<StoredAuditEntry, 'at' | 'seq'>[]> {
+  const found: Omit<StoredAuditEntry, 'at' | 'seq'>[] = []
+  await readAudit(kv, WS, 'live', { resource: 'list', id: 'lst_a' }, 100, null, ({ at: _, seq: __, ...one }) => {
+    if (one.action === 'entries') found.push(one)
+    return true
+  })
+  return found
+}
+
+t.test('another expiry or reason of an entry is in the audit log, and what changes nothing is not', async (t) => {
+  const { submit, kv } = await open(t)
+  await submit(make('lst_a', 'a'))
+  const logged = async () => (await countsLogged(kv)).map(({ after }) => after)
+  const counted = (added: number, refreshed: number) => ({ id: 'lst_a', added, removed: 0, refreshed, source: 'api' })
+  await submit(entries('lst_a', [value(pv(1)), value(pv(2))]))
+  await submit(entries('lst_a', [value(pv(1)), value(pv(2))]))
+  t.same(await logged(), [counted(2, 0)])
+  await submit(entries('lst_a', [{ value: pv(1), ttl: 600 }, value(pv(2)), value(pv(3))]))
+  t.same(await logged(), [counted(1, 1), counted(2, 0)])
+  await submit(entries('lst_a', [{ value: pv(2), reason: 'known' }]))
+  await submit(entries('lst_a', [{ value: pv(2), reason: 'known' }]))
+  t.same(await logged(), [counted(0, 1), counted(1, 1), counted(2, 0)])
+})
+
 t.test('what rules do to a list is one entry of the audit log per hour, with counts and no value', async (t) => {
   const { submit, kv } = await open(t)
   await submit(make('lst_a', 'a'))
-  const logged = async () => {
-    const found: unknown[] = []
-    await readAudit(kv, WS, 'live', { resource: 'list', id: 'lst_a' }, 100, null, ({ at: _, seq: __, ...one }) => {
-      if (one.action === 'entries') found.push(one)
-      return true
-    })
-    return found
-  }
-  const entry = (added: number, removed: number) => ({
+  const logged = () => countsLogged(kv)
+  const entry = (added: number, removed: number, refreshed = 0) => ({
     actor: 'test',
     resource: 'list',
     id: 'lst_a',
     action: 'entries',
     before: null,
-    after: { id: 'lst_a', added, removed, source: 'rule' },
+    after: { id: 'lst_a', added, removed, refreshed, source: 'rule' },
   })
   await submit(
     effects(5, 0, [
@@ -162,11 +180,14 @@ t.test('what rules do to a list is one entry of the audit log per hour, with cou
   await submit(effects(6, 0, [['a', pv(3)]]))
   await submit(effects(7, 0, [['a', pv(1), true]]))
   t.same(await logged(), [entry(3, 1)], 'as often as it is told, and only what changed')
+  await submit(list('list.update', { id: 'lst_a', changes: { ttl: 600 } }))
+  for (const seq of [8, 9]) await submit(effects(seq, 0, [['a', pv(3)]]))
+  t.same(await logged(), [entry(3, 1, 2)], 'what lives longer by it is counted as well')
   const [growing] = await kv.get<{ readonly at: number }>(SCOPE, [['list-effects-audit', 'lst_a']])
   const ago = { ...growing?.value, at: (growing?.value.at ?? 0) - 3_600_000 }
   await kv.commit([{ scope: SCOPE, put: [{ key: ['list-effects-audit', 'lst_a'], value: ago }] }])
-  await submit(effects(8, 0, [['a', pv(4)]]))
-  t.same(await logged(), [entry(1, 0), entry(3, 1)], 'another hour, another entry')
+  await submit(effects(10, 0, [['a', pv(4)]]))
+  t.same(await logged(), [entry(1, 0), entry(3, 1, 2)], 'another hour, another entry')
   await submit(list('list.delete', { id: 'lst_a' }))
   t.same(await kv.get(SCOPE, [['list-effects-audit', 'lst_a']]), [null])
 })

@@ -149,7 +149,7 @@ export const RULE_DOCS = {
     id: 'listAudit',
     summary: 'Read the audit log',
     description:
-      'Who changed what, newest first: rules, lists and how many of their entries, webhooks, alerts, keys, plans and settings, what was said of events, merges, splits, exports and erasures. An erasure names its id and the SHA-256 of the visitor’s; what was kept about that visitor is gone. A page ends early with the entry that passes 1 MB.',
+      'Who changed what, newest first: rules, lists and how many of their entries were added, removed or given another expiry or reason (`refreshed`), webhooks, alerts, keys, plans and settings, what was said of events, merges, splits, exports and erasures. An erasure names its id and the SHA-256 of the visitor’s; what was kept about that visitor is gone. A page ends early with the entry that passes 1 MB.',
     members: {
       ...PAGE_MEMBERS,
       resource: { description: 'Only changes of this kind of object.' },
