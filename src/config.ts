@@ -9,6 +9,7 @@ import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { Told } from './lib/failures.ts'
 import { isServiceLink } from './lib/kubernetes.ts'
+import { storesProblem } from './lib/store-places.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
@@ -209,6 +210,15 @@ function refuseUnsafe(config: Values): void {
   for (const places of sourcePlaces(config)) {
     const problem = placesProblem(places)
     if (problem !== null) throw new BadSetting(problem)
+  }
+  const ofStores = config['deployment.mode'] === 'cluster' ? storesProblem(config) : null
+  if (ofStores !== null) throw new BadSetting(ofStores)
+  for (const [name, isV6] of [
+    ['webhooks.ipv4', false],
+    ['webhooks.ipv6', true],
+  ] as const) {
+    const wrong = config[name].find((text) => parseCidr(text)?.v6 !== isV6)
+    if (wrong !== undefined) throw new BadSetting(`${name}: ${wrong} is no ${isV6 ? 'IPv6' : 'IPv4'} range`)
   }
   const ofProvider = providerProblem(config)
   if (ofProvider !== null) throw new BadSetting(ofProvider)

@@ -13,6 +13,7 @@ import { isoTime } from './events/present.ts'
 import { driverOf } from './http/server.ts'
 import { tlsProblems } from './http/tls.ts'
 import { sourcePlaces } from './ipintel/sources.ts'
+import { authoritiesProblem } from './lib/authorities.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { descriptorsMax } from './lib/descriptors.ts'
 
@@ -90,11 +91,12 @@ export const consolePlace = (config: Config, port: () => number) => ({
   oidc: oidcSettings(config),
 })
 
-/** How receivers of webhooks are called, and what is told of that. */
-export const outgoingSettings = (config: Config) => ({
-  extraCaFile: config['webhooks.extraCaFile'],
-  allowPrivate: config.allowPrivate,
-  mail: {
+/** How receivers of webhooks are called, and what is told of that. Throws BadSetting for a file without authorities. */
+export function outgoingSettings(config: Config) {
+  const { 'webhooks.extraCaFile': extraCaFile, allowPrivate } = config
+  const problem = extraCaFile === '' ? null : authoritiesProblem(extraCaFile)
+  if (problem !== null) throw new BadSetting(`webhooks.extraCaFile: ${problem}`)
+  const mail = {
     host: config['smtp.host'],
     port: config['smtp.port'],
     tls: config['smtp.tls'] as MailSettings['tls'],
@@ -102,8 +104,9 @@ export const outgoingSettings = (config: Config) => ({
     password: config['smtp.password'],
     from: config['smtp.from'],
     to: config['smtp.to'],
-  },
-})
+  }
+  return { extraCaFile, allowPrivate, mail }
+}
 
 /** Addresses from which webhooks come, as `/.well-known/webhook-ips` tells them. */
 export function webhookIps(config: Config) {

@@ -4,8 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { environmentNames, readConfig, warnings } from '../src/config.ts'
+import { findPresent } from '../src/ops/doctor/local.ts'
 import { defaultsJson, sectionNames, settingsText } from '../src/ops/settings-text.ts'
-import { consolePlace, httpSettings } from '../src/role-settings.ts'
+import { consolePlace, httpSettings, outgoingSettings } from '../src/role-settings.ts'
 import { SETTINGS } from '../src/settings.ts'
 import { makeAuthority } from './helpers/receiver.ts'
 
@@ -139,6 +140,47 @@ t.test('a certificate or a key that cannot be served with is refused with its se
     t.throws(() => httpWith(certFile, keyFile), { name: 'BadSetting', message }, `${certFile} ${keyFile}`)
   }
 })
+
+t.test(
+  'servers of a cluster and ranges of webhooks that cannot be are refused by name, without their passwords',
+  async (t) => {
+    const garbage = join(t.testdir({ 'garbage.pem': 'no PEM at all' }), 'garbage.pem')
+    const cluster = { FINGERPOST_DEPLOYMENT_MODE: 'cluster' }
+    for (const more of [
+      {},
+      { FINGERPOST_NATS_SERVERS: 'nats-1:4222, tls://nats-2:4222, [::1]:4222' },
+      { FINGERPOST_REDIS_URL: 'rediss://user:hidden@redis:6379/2', FINGERPOST_REDIS_CLUSTER_NODES: 'a:6379,b:6379' },
+      { FINGERPOST_WEBHOOKS_IPV4: '203.0.113.0/24,192.0.2.1', FINGERPOST_WEBHOOKS_IPV6: '2001:db8::/32' },
+      { FINGERPOST_NATS_CA_FILE: makeAuthority(t).caFile },
+    ]) {
+      t.ok(readConfig({ ...cluster, ...more }), JSON.stringify(more))
+    }
+    for (const [name, value, message] of [
+      ['FINGERPOST_NATS_SERVERS', ',', /^nats\.servers takes nats:/],
+      ['FINGERPOST_NATS_SERVERS', 'http://hidden:4222', /^nats\.servers/],
+      ['FINGERPOST_NATS_SERVERS', 'http://foo:bar', /^nats\.servers/],
+      ['FINGERPOST_NATS_MONITOR_URLS', 'nats-1:8222', /^nats\.monitorUrls takes http:/],
+      ['FINGERPOST_REDIS_URL', 'foo', /^redis\.url takes redis:/],
+      ['FINGERPOST_REDIS_URL', 'redis://:hidden@foo:bar', /^redis\.url/],
+      ['FINGERPOST_REDIS_CLUSTER_NODES', 'a:6379, b:port', /^redis\.clusterNodes/],
+      ['FINGERPOST_CLICKHOUSE_URL', 'foo', /^clickhouse\.url takes http:/],
+      ['FINGERPOST_NATS_CA_FILE', '/nowhere.pem', /^nats\.caFile: \/nowhere\.pem cannot be read/],
+      ['FINGERPOST_NATS_CREDS_FILE', '/nowhere.creds', /^nats\.credsFile: \/nowhere\.creds cannot be read/],
+      ['FINGERPOST_REDIS_CA_FILE', garbage, /^redis\.caFile: .*garbage\.pem holds no certificate/],
+      ['FINGERPOST_WEBHOOKS_IPV4', 'foo', /^webhooks\.ipv4: foo is no IPv4 range/],
+      ['FINGERPOST_WEBHOOKS_IPV4', '2001:db8::/32', /^webhooks\.ipv4/],
+      ['FINGERPOST_WEBHOOKS_IPV6', '203.0.113.0/24', /^webhooks\.ipv6/],
+    ] as const) {
+      const read = () => readConfig({ ...cluster, [name]: value })
+      t.throws(read, { name: 'BadSetting', message }, `${name} ${value}`)
+      t.throws(read, { message: /^(?!.*hidden)/ })
+    }
+    const authorities = (file: string) => outgoingSettings(readConfig({ FINGERPOST_WEBHOOKS_EXTRA_CA_FILE: file }))
+    t.throws(() => authorities(garbage), { name: 'BadSetting', message: /webhooks\.extraCaFile: .*no certificate/ })
+    t.throws(() => authorities('/nowhere'), { name: 'BadSetting', message: /webhooks\.extraCaFile: \/nowhere/ })
+    t.match(findPresent(readConfig({ FINGERPOST_WEBHOOKS_EXTRA_CA_FILE: garbage })).at(-1), { level: 'bad' })
+  },
+)
 
 t.test('a provider of sign-ins is reached safely, and its secret is in one place', async (t) => {
   const set = { FINGERPOST_CONSOLE_OIDC_ISSUER: 'https://login.example', FINGERPOST_CONSOLE_OIDC_CLIENT_ID: 'console' }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type Config, warnings } from '../../config.ts'
 import { driverOf } from '../../http/server.ts'
 import { tlsProblems } from '../../http/tls.ts'
+import { authoritiesProblem } from '../../lib/authorities.ts'
 import { reasonOf } from '../../lib/plain.ts'
 import { masterKeyFile } from '../../role-settings.ts'
 import { type Finding, findingsOf } from './finding.ts'
@@ -92,20 +93,25 @@ export function findPresent(config: Config): Finding[] {
     const problem = broken.find(({ file }) => file === of)
     found.push(problem === undefined ? ok(name, path) : bad(name, problem.says))
   }
-  for (const [name, file] of [
-    ['CA of webhooks', config['webhooks.extraCaFile']],
-    ['backup passphrase', config['backup.passphraseFile']],
+  for (const [name, file, problemOf] of [
+    ['CA of webhooks', config['webhooks.extraCaFile'], authoritiesProblem],
+    ['backup passphrase', config['backup.passphraseFile'], readingProblem],
   ] as const) {
     if (file === '') continue
-    try {
-      readFileSync(file)
-      found.push(ok(name, file))
-    } catch (error) {
-      found.push(bad(name, reasonOf(error)))
-    }
+    const problem = problemOf(file)
+    found.push(problem === null ? ok(name, file) : bad(name, problem))
   }
   if (found.length === 0) found.push(ok('files', 'none is configured'))
   return found
+}
+
+function readingProblem(path: string): string | null {
+  try {
+    readFileSync(path)
+    return null
+  } catch (error) {
+    return reasonOf(error)
+  }
 }
 
 const megabytes = (bytes: number): string => `${Math.floor(bytes / 1e6)} MB`
