@@ -68,7 +68,8 @@ export const SETTINGS = [
     name: 'data.freeBytesMin',
     kind: 'integer',
     standard: 536_870_912,
-    min: 0,
+    // What LMDB keeps free by itself: with less, nothing is stored any more while the process calls itself ready.
+    min: 67_108_864,
     sentence: 'Free disk space below which identifications are refused.',
   },
   {
