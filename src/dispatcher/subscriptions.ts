@@ -29,8 +29,23 @@ export interface Subscriptions {
 
 const TENANTS_MAX = 10_000
 
+interface WebhooksHead {
+  readonly workspace: Workspace
+  readonly revision: number
+}
+
 export function openSubscriptions(kv: Pick<Kv, 'get' | 'scan'>): Subscriptions {
   const known = new Map<string, Tenant>()
+  /** Environments that are being read: thousands of queues ask for theirs at once when a process starts. */
+  const reading = new Map<string, Promise<void>>()
+
+  async function read(name: string, head: WebhooksHead, env: Env): Promise<void> {
+    const tenant = tenantOf(head, env, await readWebhooks(kv, head.workspace.id, env))
+    const [oldest] = known.keys()
+    if (known.size >= TENANTS_MAX && oldest !== undefined) known.delete(oldest)
+    known.set(name, tenant)
+  }
+
   return {
     disabledCount() {
       let count = 0
@@ -49,20 +64,16 @@ export function openSubscriptions(kv: Pick<Kv, 'get' | 'scan'>): Subscriptions {
             ? held
             : { ...held, workspace: head.workspace }
         }
-        const tenant = tenantOf(head, env, await readWebhooks(kv, workspace, env))
-        const [oldest] = known.keys()
-        if (known.size >= TENANTS_MAX && oldest !== undefined) known.delete(oldest)
-        known.set(name, tenant)
+        // One that began earlier may be of an older revision: then the next turn reads again, once for all who wait.
+        const begun = reading.get(name) ?? read(name, head, env).finally(() => reading.delete(name))
+        reading.set(name, begun)
+        await begun
       }
     },
   }
 }
 
-function tenantOf(
-  { workspace, revision }: { readonly workspace: Workspace; readonly revision: number },
-  env: Env,
-  webhooks: readonly StoredWebhook[],
-): Tenant {
+function tenantOf({ workspace, revision }: WebhooksHead, env: Env, webhooks: readonly StoredWebhook[]): Tenant {
   const subscriptions = new Map(webhooks.map((webhook) => [webhook.id, { webhook, types: typesOf(webhook.events) }]))
   const told = [...subscriptions.values()].filter(({ webhook }) => webhook.status !== 'disabled')
   return { workspace, env, revision, subscriptions, types: new Set(told.flatMap(({ types }) => [...types])) }

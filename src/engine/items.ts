@@ -20,9 +20,6 @@ export interface VisitOutcome {
   readonly lines: readonly LogLine[]
 }
 
-/** More than any sensible set of rules asks for; together they stay far below the limit of a record. */
-const LINES_CARRIED_MAX = 50
-
 const NO_MATCHES: readonly (readonly [string, number])[] = []
 
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
@@ -57,7 +54,7 @@ export function itemOf(c: UnreadVisit, event: StoredEvent, rowBytes: number, out
   if (lesson !== null) item.lesson = [c.familyId, packObservation(lesson)]
   if (counted !== null) item.counted = counted
   if (c.meta.trace !== undefined) item.trace = c.meta.trace
-  if (lines.length > 0) item.logs = lines.slice(0, LINES_CARRIED_MAX)
+  if (lines.length > 0) item.logs = lines
   return item
 }
 

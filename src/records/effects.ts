@@ -36,6 +36,9 @@ export type RuleEffect = Place &
     | { readonly type: 'slack'; readonly url: string; readonly message: string }
   )
 
+/** Lines of one event, more than any sensible set of rules asks for: no further ones are made. Together they stay far below the limit of a record. */
+export const LINES_MAX = 50
+
 /** What a `log` side effect of the deciding rule, or of a monitored one, is to write. */
 export interface LogLine extends Place {
   readonly level: 'info' | 'warn' | 'error'

@@ -6,6 +6,7 @@ import { foldListName } from '../domain/list.ts'
 import type { Leaf, Literal } from '../domain/rule.ts'
 import { type Field, type FieldValue, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
+import { containsText } from './contains.ts'
 import { generationAllowed } from './generation.ts'
 
 /** The values of the fields that a ruleset uses, by slot. Refilled for every event. */
@@ -125,7 +126,7 @@ export function lower(leaf: Leaf, layout: Layout, member: ListMember): Predicate
 
 /** `contains`: a substring of a text, or a member of an array; nothing is converted. */
 export function holds(value: FieldValue, part: Literal): boolean {
-  if (typeof value === 'string') return typeof part === 'string' && value.includes(part)
+  if (typeof value === 'string') return typeof part === 'string' && containsText(value, part)
   return Array.isArray(value) && value.includes(part)
 }
 

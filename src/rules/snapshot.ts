@@ -5,7 +5,7 @@ import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from 
 import type { Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
-import type { LogLine, RuleEffect } from '../records/effects.ts'
+import { LINES_MAX, type LogLine, type RuleEffect } from '../records/effects.ts'
 import { type Blockable, compileBlocked } from './blocked.ts'
 import { compileRules, type Mode } from './codegen.ts'
 import { type MakeEffect, prepareEffects } from './effects.ts'
@@ -145,6 +145,7 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         if (rule.live) deciding = rule
         for (const log of rule.logs) {
           logs ??= []
+          if (logs.length === LINES_MAX) break
           logs.push({ ...log.line, message: log.render(facts) })
         }
       }

@@ -5,6 +5,7 @@ import t from 'tap'
 import type { Rule, SideEffect } from '../../src/domain/rule.ts'
 import type { DecidedItem } from '../../src/events/packed-items.ts'
 import { decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
+import { LINES_MAX } from '../../src/records/effects.ts'
 import { maskSideEffect } from '../../src/rules/parse-effects.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { FACTS, makeRule, WORKSPACE } from '../helpers/facts.ts'
@@ -120,4 +121,15 @@ t.test('an address that is a secret is never shown whole', async (t) => {
   })
   const [log] = EFFECTS
   if (log !== undefined) t.same(maskSideEffect(log), log)
+})
+
+t.test('however many rules log, an event makes fifty lines, those of the first rules', async (t) => {
+  const ten: SideEffect[] = Array.from({ length: 10 }, (_, at) => ({ type: 'log', level: 'info', message: `${at}` }))
+  const rules = Array.from({ length: 40 }, (_, at) =>
+    rule(`rul_${String(at).padStart(2, '0')}`, ten, { status: 'monitor', priority: at }),
+  )
+  const { logs } = evaluate(rules)
+  t.equal(logs.length, LINES_MAX)
+  t.same(logs.at(-1), { ruleId: 'rul_04', index: 9, level: 'info', message: '9' })
+  t.equal(evaluate([rule('rul_one', ten)]).logs.length, 10)
 })
