@@ -39,9 +39,9 @@ export function listOccurrences(
       const until = expiresAt === null ? null : isoTime(expiresAt)
       if (entry.isNew) add('list.entry.added', value, { expiresAt: until, source, ruleId, requestId }, ruleId)
     }
-    for (const { value, addedAt, expiresAt } of wants('list.entry.expired') ? list.expired : []) {
-      const ttl = Math.round((expiresAt - addedAt) / 1_000)
-      add('list.entry.expired', value, { addedAt: isoTime(addedAt), ttl }, null)
+    for (const { value, addedAt, expiresAt, ttl } of wants('list.entry.expired') ? list.expired : []) {
+      const given = ttl ?? Math.round((expiresAt - addedAt) / 1_000)
+      add('list.entry.expired', value, { addedAt: isoTime(addedAt), ttl: given }, null)
     }
   }
   return found

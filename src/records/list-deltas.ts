@@ -31,6 +31,8 @@ export interface ExpiredEntry {
   readonly value: string
   readonly addedAt: number
   readonly expiresAt: number
+  /** Seconds it was given when it was last added; absent in what earlier releases noted. */
+  readonly ttl?: number
 }
 
 /** What one command did to one list, which is as it was made unless it is gone. */

@@ -52,6 +52,8 @@ export interface StoredEntry {
   readonly addedAt: number
   /** null: never. */
   readonly expiresAt: number | null
+  /** Seconds it was given when it was last added; null: for ever, or by a release that did not note them. */
+  readonly ttl: number | null
   readonly source: EntrySource
   readonly ruleId: string | null
   readonly reason: string | null
@@ -63,27 +65,28 @@ export type PackedEntry = readonly [
   addedAt: number,
   source: number,
   ruleId: string | null,
-  /** Once the request that a rule decided: an entry outlives the visitor that it came from. */
-  none: string | null,
+  /** A text: the request that a rule decided, which earlier releases noted. */
+  ttl: number | string | null,
   reason: string | null,
 ]
 
-export const packEntry = ({ expiresAt, addedAt, source, ruleId, reason }: StoredEntry): PackedEntry => [
+export const packEntry = ({ expiresAt, addedAt, ttl, source, ruleId, reason }: StoredEntry): PackedEntry => [
   expiresAt ?? 0,
   addedAt,
   ENTRY_SOURCES.indexOf(source),
   ruleId,
-  null,
+  ttl,
   reason,
 ]
 
 export const entryExpiry = ([expiresAt]: PackedEntry): number | null => expiresAt || null
 
 export function unpackEntry(packed: PackedEntry): StoredEntry {
-  const [, addedAt, source, ruleId, , reason] = packed
+  const [, addedAt, source, ruleId, ttl, reason] = packed
   return {
     addedAt,
     expiresAt: entryExpiry(packed),
+    ttl: typeof ttl === 'number' ? ttl : null,
     source: must(ENTRY_SOURCES[source], 'a source of entries'),
     ruleId,
     reason,

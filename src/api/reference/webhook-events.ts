@@ -222,7 +222,7 @@ const TOLD: Readonly<Record<string, Told>> = {
       listName: words(),
       value: words(),
       addedAt: moment(),
-      ttl: count('Seconds it was to live.'),
+      ttl: count('Seconds it was given when it was last added.'),
     }),
     example: { ...entry, addedAt: '2026-11-20T17:04:05.123Z', ttl: 3_600 },
   },
