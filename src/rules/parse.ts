@@ -1,9 +1,7 @@
 // Conditions as a client sent them → a checked tree, or the contract's error naming the member at fault.
 
 import { ApiError, invalid } from '../domain/errors.ts'
-import { isVisitorId } from '../domain/ids.ts'
-import type { ListType } from '../domain/list.ts'
-import { isListName } from '../domain/list.ts'
+import { isListName, type ListType, normaliseNewEntry } from '../domain/list.ts'
 import {
   CONDITION_DEPTH_MAX,
   CONDITION_LEAVES_MAX,
@@ -29,7 +27,7 @@ export interface ParseContext {
   /** Whether there is a webhook of this id; absent: nobody asks. */
   readonly webhooks?: (id: string) => boolean
   /** Texts that the rule compares with already. */
-  readonly known?: readonly string[]
+  readonly known?: ReadonlySet<string>
 }
 
 /** The field at a path, checked against the plan. Throws validation_error or plan_required, both naming `at`. */
@@ -50,6 +48,13 @@ export function members(value: unknown, at: string, known: readonly string[]): M
     if (!known.includes(name)) throw invalid(`${at}.${name.slice(0, 64)}`, 'Unknown field.')
   }
   return entries
+}
+
+/** What values must be that have one spelling. */
+const COMPARED: Readonly<Record<ListType, string>> = {
+  visitor: 'Must be a visitor id, pv_ and 20 letters or digits.',
+  ip: 'Must be an IP address; ranges go on a list.',
+  email: 'Must be an e-mail address.',
 }
 
 const LIST_NAMES_MAX = 200
@@ -124,7 +129,7 @@ export function parseConditions(input: unknown, context: ParseContext, at = 'con
   return group(input, at, 1)
 }
 
-function parseLeaf(value: unknown, path: string, { plan, lists, known = [] }: ParseContext): Leaf {
+function parseLeaf(value: unknown, path: string, { plan, lists, known }: ParseContext): Leaf {
   const got = members(value, path, ['field', 'operator', 'value'])
   const name = got.get('field')
   if (typeof name !== 'string') throw invalid(`${path}.field`, 'Must be a string.')
@@ -159,11 +164,14 @@ function parseLeaf(value: unknown, path: string, { plan, lists, known = [] }: Pa
     return raw.map((one) => literalOf(of, one))
   }
 
-  /** A text that can be no visitor's id would never be met; what the rule says already may stay. */
+  /** In the one spelling that events have; another would never be met. What the rule says already may stay as it is. */
   function literalOf(of: Field, one: unknown): Literal {
     const read = literal(of.type, one, at)
-    if (of.list !== 'visitor' || typeof read !== 'string' || isVisitorId(read) || known.includes(read)) return read
-    throw invalid(at, 'Must be a visitor id, pv_ and 20 letters or digits.')
+    if (of.list === null || of.list === 'any' || typeof read !== 'string' || known?.has(read)) return read
+    const entry = normaliseNewEntry(of.list, read)
+    const isRange = of.list === 'ip' && entry?.includes('/')
+    if (entry === null || isRange) throw invalid(at, COMPARED[of.list])
+    return entry
   }
 
   function listName(of: Field, raw: string): string {

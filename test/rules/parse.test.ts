@@ -122,6 +122,10 @@ const REFUSED: readonly (readonly [string, unknown, string])[] = [
     all(leaf('visitorId', 'not_in', [PV, 'pv_short'])),
     'conditions.rules[0].value',
   ],
+  ['a range of addresses', all(leaf('ip', 'in', ['192.0.2.1', '10.0.0.0/8'])), 'conditions.rules[0].value'],
+  ['no address', all(leaf('ip.address', 'not_equals', 'foo')), 'conditions.rules[0].value'],
+  ['no address at all', all(leaf('ip', 'equals', '')), 'conditions.rules[0].value'],
+  ['no e-mail', all(leaf('email', 'not_in', ['a@b.example', 'b.example'])), 'conditions.rules[0].value'],
   ['in with a number', all(leaf('visitor.totalVisits', 'in', 7)), 'conditions.rules[0].value'],
   ['an unknown list', all(leaf('ip', 'in', 'nobody')), 'conditions.rules[0].value'],
   ['a list named by a prototype', all(leaf('ip', 'in', '__proto__')), 'conditions.rules[0].value'],
@@ -140,13 +144,40 @@ t.test('every malformed condition is refused by the member at fault', async (t) 
 })
 
 t.test('a visitor id that a rule compares with already may stay, whatever its form', async (t) => {
-  const context = { plan: 'pro' as const, lists: () => null, known: ['pv_short'] }
+  const context = { plan: 'pro' as const, lists: () => null, known: new Set(['pv_short']) }
   const kept = all(leaf('visitorId', 'equals', 'pv_short'), leaf('visitorId', 'in', ['pv_short', PV]))
   t.same(parseConditions(kept, context), kept)
   t.equal(
     refusal(() => parseConditions(all(leaf('visitorId', 'in', ['pv_other'])), context)),
     'validation_error conditions.rules[0].value',
   )
+})
+
+t.test('addresses and e-mails are compared in the spelling that events have', async (t) => {
+  const written = all(
+    leaf('email', 'equals', ' FOO@ex.com'),
+    leaf('ip', 'equals', '2001:DB8:0::1'),
+    leaf('ip.address', 'not_equals', '::ffff:1.2.3.4'),
+    leaf('ip', 'in', ['192.0.2.1/32', '2001:db8::2']),
+    leaf('email', 'not_in', ['A@b.example']),
+    leaf('email', 'contains', 'FOO@'),
+    leaf('ip', 'contains', '10.0.'),
+    leaf('linkedId', 'equals', 'FOO@ex.com'),
+  )
+  const stored = all(
+    leaf('email', 'equals', 'foo@ex.com'),
+    leaf('ip', 'equals', '2001:db8::1'),
+    leaf('ip.address', 'not_equals', '1.2.3.4'),
+    leaf('ip', 'in', ['192.0.2.1', '2001:db8::2']),
+    leaf('email', 'not_in', ['a@b.example']),
+    leaf('email', 'contains', 'FOO@'),
+    leaf('ip', 'contains', '10.0.'),
+    leaf('linkedId', 'equals', 'FOO@ex.com'),
+  )
+  t.same(parse(written), stored)
+  const known = new Set(['FOO@ex.com', '10.0.0.0/8'])
+  const old = all(leaf('email', 'equals', 'FOO@ex.com'), leaf('ip', 'in', ['10.0.0.0/8']))
+  t.same(parseConditions(old, { plan: 'pro', lists: () => null, known }), old, 'what a rule says already stays')
 })
 
 t.test('impossible and ambiguous moments are refused, every spelling of RFC 3339 is taken', async (t) => {

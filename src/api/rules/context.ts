@@ -27,9 +27,11 @@ export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: un
 }
 
 /** The texts that conditions compare with. */
-export const textsIn = (group: ConditionGroup): string[] =>
+export const textsIn = (group: ConditionGroup): ReadonlySet<string> => new Set(textsOf(group))
+
+const textsOf = (group: ConditionGroup): string[] =>
   group.rules.flatMap((one) =>
-    'rules' in one ? textsIn(one) : [one.value].flat().filter((value) => typeof value === 'string'),
+    'rules' in one ? textsOf(one) : [one.value].flat().filter((value) => typeof value === 'string'),
   )
 
 /** Throws as for a body that says the same: what a rule was written with may be gone by now, or beyond the plan. */

@@ -45,6 +45,7 @@ export interface RulesNeeds {
 }
 
 const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
+const NO_TEXTS: ReadonlySet<string> = new Set()
 
 export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
   const { kv, submit, awaitPropagation, clock, random, sealer, ruleStats, maxima = RULE_MAXIMA } = needs
@@ -138,7 +139,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
         const context = await parseContext(kv, caller, body)
-        const known = body.conditions === undefined ? [] : await literalsOf(caller, params.ruleId)
+        const known = body.conditions === undefined ? NO_TEXTS : await literalsOf(caller, params.ruleId)
         const changes = sealChanges(sealer, parseChanges(body, { ...context, known }))
         const expectVersion = ifMatch(header('if-match'))
         const before = await existingRule(kv, caller, params.ruleId)
@@ -188,10 +189,10 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
   ]
 
   /** The texts that a rule compares with now; none where there is no such rule. */
-  async function literalsOf(caller: Caller, ruleId = ''): Promise<string[]> {
+  async function literalsOf(caller: Caller, ruleId = ''): Promise<ReadonlySet<string>> {
     const { workspace, env } = callerPlaceOf(caller)
     const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
-    return rule === null ? [] : textsIn(rule.conditions)
+    return rule === null ? NO_TEXTS : textsIn(rule.conditions)
   }
 
   async function unchanged(caller: Caller, rule: StoredRule, expectVersion: number | null) {

@@ -32,7 +32,8 @@ export const Condition = shared(
       operator: oneOf(OPERATORS),
       value: Type.Unsafe<Leaf['value']>({
         anyOf: [...LITERAL.anyOf, { type: 'array', items: LITERAL, maxItems: IN_LITERALS_MAX }],
-        description: 'What to compare with. With `in` and `not_in` a text names a list, an array holds values.',
+        description:
+          'What to compare with. With `in` and `not_in` a text names a list, an array holds values. Whole addresses, e-mails and visitor ids are normalised as entries of lists are; ranges of addresses go on a list.',
       }),
     },
     strict,
