@@ -23,6 +23,7 @@ import { partitionScope, visitorKey } from '../records/partitions.ts'
 import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { readWebhooks } from '../records/webhooks.ts'
+import { addressText } from '../rules/to-sql-address.ts'
 
 /** A record by which visits are recognised as the visitor's. */
 export interface PersonalRecognition {
@@ -172,7 +173,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     const lists = {
       accounts: await said(workspace, env, visitorIds, 'linked_id'),
       emails: await said(workspace, env, visitorIds, 'email'),
-      addresses: await said(workspace, env, visitorIds, "replaceOne(IPv6NumToString(ip), '::ffff:', '')"),
+      addresses: await said(workspace, env, visitorIds, addressText('ip')),
       deliveries: await ofEach(deliveriesOf),
       audit: await ofEach(auditOf),
     }
