@@ -10,6 +10,7 @@ import { DAY_MS } from '../lib/durations.ts'
 import { readAudit } from '../records/audit.ts'
 import { listErasing } from '../records/erasures.ts'
 import { readRules, type StoredRule } from '../records/rules.ts'
+import type { RetentionDays } from './event-rows.ts'
 import { unerased } from './unerased.ts'
 
 export interface MonitorNeeds {
@@ -17,6 +18,8 @@ export interface MonitorNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
   readonly clock: Pick<Clock, 'now'>
   readonly partitions: number
+  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. Default: they are never too old. */
+  readonly retentionDays?: RetentionDays
 }
 
 export interface MonitorFigures {
@@ -49,9 +52,9 @@ const NEVER = Number.MAX_SAFE_INTEGER
 
 export type ReadMonitor = (workspace: string, env: Env, rule: StoredRule, days: number) => Promise<MonitorFigures>
 
-export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds): ReadMonitor {
+export function openMonitor({ clickhouse, kv, clock, partitions, retentionDays }: MonitorNeeds): ReadMonitor {
   return async (workspace, env, rule, days) => {
-    const oldest = clock.now() - days * DAY_MS
+    const oldest = clock.now() - Math.min(days, retentionDays?.(workspace) ?? days) * DAY_MS
     const span = await latestSpan(kv, workspace, env, rule.id)
     if (span === null) return { evaluated: 0, matched: 0, wouldChange: {}, since: oldest }
     const since = Math.max(oldest, span.since)
