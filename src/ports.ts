@@ -10,7 +10,7 @@ import type { Kv } from './kv/kv.ts'
 import { openKv } from './kv/open.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { serveCommands } from './lib/command-socket.ts'
-import { claimDataFolder } from './lib/data-folder.ts'
+import { claimDataFolder, DATA_FORMAT } from './lib/data-folder.ts'
 import { Unavailable, Unreadable } from './lib/failures.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
@@ -24,11 +24,6 @@ import { openLog } from './log/open.ts'
 import { openProgress } from './ops/progress.ts'
 import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
 
-/**
- * The newest layout of the data folder this build reads, and the one it writes. Since 2 entries of the log may be compressed, which builds before
- * would take for damaged ones (D205).
- */
-const DATA_FORMAT = 2
 const RETRY_MS = 2_000
 
 export interface Ports {

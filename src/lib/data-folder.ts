@@ -17,6 +17,12 @@ import { type FolderLock, isLockFile, lockFolder } from './folder-lock.ts'
 import { makeFolder } from './make-folder.ts'
 import { makePrivate } from './private-folder.ts'
 
+/**
+ * The newest layout of the data folder this build reads, and the one it writes. Since 2 entries of the log may be compressed, which builds before
+ * would take for damaged ones (D205).
+ */
+export const DATA_FORMAT = 2
+
 export interface DataFolderConfig {
   /** The newest format this build reads and the one it writes. */
   readonly format: number
@@ -80,7 +86,8 @@ function withRelease(format: Format, lock: FolderLock): DataFolder {
   return { ...format, release: () => lock.release() }
 }
 
-function readFormat(dir: string, newest: number): Format | null {
+/** null: nothing is there yet. Throws Unreadable as `claimDataFolder` does, and changes nothing. */
+export function readFormat(dir: string, newest: number): Format | null {
   const names = readdirSync(dir).filter((name) => !IGNORED.includes(name) && !isLockFile(name))
   if (names.length === 0) return null
   const file = join(dir, FORMAT_FILE)

@@ -20,6 +20,7 @@ import { cleanUp, makeKeys, temporaryFolder } from '../helpers/server.ts'
 t.teardown(cleanUp)
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const DAY_MS = 86_400_000
+const FORMAT = '{"format":2,"createdAt":"2026-01-01T00:00:00.000Z","partitions":4}'
 const NOW = Date.UTC(2026, 10, 23)
 
 const said = (findings: readonly Finding[], name: string) =>
@@ -29,7 +30,8 @@ const levels = (findings: readonly Finding[], name: string) => said(findings, na
 function madeFolder(): string {
   const dir = join(temporaryFolder(), 'data')
   mkdirSync(dir, { mode: 0o700 })
-  for (const file of ['format.json', 'master.key']) writeFileSync(join(dir, file), '{}', { mode: 0o600 })
+  writeFileSync(join(dir, 'format.json'), FORMAT, { mode: 0o600 })
+  writeFileSync(join(dir, 'master.key'), 'ab'.repeat(32), { mode: 0o600 })
   return dir
 }
 
@@ -88,24 +90,63 @@ t.test('a certificate that is none is one finding, and a good one with its key i
   t.equal(said(await found(), 'TLS certificate').length, 1)
 })
 
-t.test('files that others can read are named with what closes them', async (t) => {
+t.test('a folder that a start would refuse is to be mended', async (t) => {
   const dir = madeFolder()
-  const settings = join(temporaryFolder(), 'settings.json')
-  writeFileSync(settings, '{}', { mode: 0o600 })
-  const config = readConfig({ FINGERPOST_DATA_DIR: dir })
-  t.ok(isWell(findPrivate(config, settings)))
-  for (const [path, mode, closed] of [
-    [dir, 0o755, 0o700],
-    [join(dir, 'master.key'), 0o640, 0o600],
-    [settings, 0o604, 0o600],
-  ] as const) {
-    chmodSync(path, mode)
-    const [finding, ...others] = findPrivate(config, settings).filter(({ level }) => level === 'bad')
-    t.match(finding, { name: 'files', says: `others can read ${path}`, mend: `chmod go= ${path}` })
-    t.same(others, [])
-    chmodSync(path, closed)
-  }
+  const present = (env = {}) => findPresent(readConfig({ FINGERPOST_DATA_DIR: dir, ...env }))
+  writeFileSync(join(dir, 'format.json'), FORMAT.replace('2', '99'))
+  t.match(said(present(), 'data folder'), [['bad', /has format 99/]])
+  writeFileSync(join(dir, 'format.json'), '{}')
+  t.match(said(present(), 'data folder'), [['bad', /format\.json is damaged/]])
+  writeFileSync(join(dir, 'format.json'), FORMAT)
+  writeFileSync(join(dir, 'master.key'), 'no key')
+  t.match(said(present(), 'master key'), [['bad', /holds no master key/]])
+  const file = join(dir, 'format.json')
+  t.match(said(present({ FINGERPOST_DATA_DIR: file }), 'data folder'), [['bad', /format\.json/]])
 })
+
+t.test('a folder that this user may not enter is a finding', async (t) => {
+  const dir = madeFolder()
+  const config = readConfig({ FINGERPOST_DATA_DIR: dir })
+  const isRoot = process.getuid?.() === 0
+  chmodSync(dir, 0)
+  if (isRoot) process.seteuid?.('nobody')
+  const found = [...findPresent(config), ...findPrivate(config, '')]
+  if (isRoot) process.seteuid?.(0)
+  chmodSync(dir, 0o700)
+  t.match(said(found, 'data folder'), [['bad', /EACCES/]])
+})
+
+t.test(
+  'files that others can read are named with what closes them, a file of settings where it holds a secret',
+  async (t) => {
+    const dir = madeFolder()
+    const settings = join(temporaryFolder(), 'settings.json')
+    for (const content of [
+      { http: { port: 8080 }, keys: { public: 'pk_live_x' } },
+      { redis: { url: 'redis://redis:6379' } },
+    ]) {
+      writeFileSync(settings, JSON.stringify(content), { mode: 0o644 })
+      t.ok(isWell(findPrivate(readConfig({ FINGERPOST_DATA_DIR: dir }), settings)), JSON.stringify(content))
+    }
+    writeFileSync(settings, '{"redis":{"url":"redis://:hidden@redis:6379"}}')
+    const named = { ...readConfig({ FINGERPOST_DATA_DIR: dir }), 'config.file': settings }
+    t.notOk(isWell(findPrivate(named, '')), 'whichever name it was given by')
+    chmodSync(settings, 0o600)
+    const config = readConfig({ FINGERPOST_DATA_DIR: dir })
+    t.ok(isWell(findPrivate(config, settings)))
+    for (const [path, mode, closed] of [
+      [dir, 0o755, 0o700],
+      [join(dir, 'master.key'), 0o640, 0o600],
+      [settings, 0o604, 0o600],
+    ] as const) {
+      chmodSync(path, mode)
+      const [finding, ...others] = findPrivate(config, settings).filter(({ level }) => level === 'bad')
+      t.match(finding, { name: 'files', says: `others can read ${path}`, mend: `chmod go= ${path}` })
+      t.same(others, [])
+      chmodSync(path, closed)
+    }
+  },
+)
 
 t.test('keys that can be guessed or are used twice are to be mended, and none of them is shown', async (t) => {
   const keys = makeKeys()
@@ -234,6 +275,6 @@ t.test(
       findings.filter(({ level }) => level === 'bad'),
       [{ topic: 'private', name: 'files', mend: /^chmod/ }],
     )
-    t.equal(readFileSync(join(dir, 'format.json'), 'utf8'), '{}', 'it changes nothing')
+    t.equal(readFileSync(join(dir, 'format.json'), 'utf8'), FORMAT, 'it changes nothing')
   },
 )

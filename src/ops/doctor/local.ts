@@ -1,6 +1,6 @@
 // What the doctor finds on this machine without asking anybody: what is native, what is there, and what others could read.
 
-import { existsSync, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Config, warnings } from '../../config.ts'
@@ -10,13 +10,13 @@ import { authoritiesProblem } from '../../lib/authorities.ts'
 import { reasonOf } from '../../lib/plain.ts'
 import { masterKeyFile } from '../../role-settings.ts'
 import { type Finding, findingsOf } from './finding.ts'
+import { findFolder } from './folder.ts'
 
 /** Of which there are security fixes. */
 const NODE_MAJOR_MIN = 22
 const OTHERS = 0o077
 /** A key that keygen made has far more. */
 const DISTINCT_CHARS_MIN = 16
-const FORMAT_FILE = 'format.json'
 const require = createRequire(import.meta.url)
 
 const isThere = (name: string): boolean => {
@@ -64,26 +64,9 @@ export async function findNative(config: Config): Promise<Finding[]> {
 }
 
 export function findPresent(config: Config): Finding[] {
-  const { ok, note, bad } = findingsOf('present')
-  const found: Finding[] = []
-  const { 'data.dir': dir, 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
-  if (!config.isCluster) {
-    if (!existsSync(dir)) found.push(note('data folder', `${dir} is not there yet: the first start makes it`))
-    else {
-      const hasDeployment = existsSync(join(dir, FORMAT_FILE))
-      found.push(ok('data folder', `${dir}${hasDeployment ? '' : ', without a deployment yet'}`))
-      const { bavail, bsize } = statfsSync(dir)
-      const [free, min] = [bavail * bsize, config['data.freeBytesMin']]
-      const says = `${megabytes(free)} free, identifications are refused below ${megabytes(min)}`
-      if (free < min) found.push(bad('disk', says, 'free space, or move data.dir'))
-      else found.push((free < 4 * min ? note : ok)('disk', says))
-      const key = masterKeyFile(config)
-      if (existsSync(key)) found.push(ok('master key', `${key}: keep a copy of it elsewhere`))
-      else if (hasDeployment) {
-        found.push(bad('master key', `${key} is missing: secrets of webhooks cannot be opened`, 'bring the file back'))
-      }
-    }
-  }
+  const { ok, bad } = findingsOf('present')
+  const { 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
+  const found: Finding[] = config.isCluster ? [] : findFolder(config)
   const broken = certFile === '' ? [] : tlsProblems({ certFile, keyFile })
   for (const [name, of, path] of [
     ['TLS certificate', 'certFile', certFile],
@@ -114,27 +97,35 @@ function readingProblem(path: string): string | null {
   }
 }
 
-const megabytes = (bytes: number): string => `${Math.floor(bytes / 1e6)} MB`
-
-const SECRETS = [
+/** What lets somebody in, and is compared with one another. */
+const KEYS = [
   'keys.public',
   'keys.secret',
   'keys.testPublic',
   'keys.testSecret',
   'operator.token',
 ] as const satisfies readonly (keyof Config)[]
+/** A file of settings that has none of them may be read by anybody. */
+const SECRETS = [
+  ...(['keys.secret', 'keys.testSecret', 'operator.token', 'backup.passphrase', 'console.oidcClientSecret'] as const),
+  ...(['nats.password', 'nats.token', 'clickhouse.password', 'smtp.password'] as const),
+] as const satisfies readonly (keyof Config)[]
+/** A password may stand in them, before the host. */
+const ADDRESSES = ['nats.servers', 'redis.url', 'redis.clusterNodes', 'clickhouse.url'] as const
 
 /** `settingsFile`: where settings come from, empty where they come from the environment alone. */
 export function findPrivate(config: Config, settingsFile: string): Finding[] {
   const { ok, note, bad } = findingsOf('private')
+  const file = settingsFile || config['config.file']
   const paths = [
     ...(config.isCluster ? [] : withEntries(config['data.dir'])),
-    ...[masterKeyFile(config), config['tls.keyFile'], config['backup.passphraseFile'], settingsFile],
+    ...[masterKeyFile(config), config['tls.keyFile'], config['backup.passphraseFile']],
+    ...(file !== '' && hasSecret(file) ? [file] : []),
   ]
   const open = [...new Set(paths)].filter((path) => path !== '' && isOpen(path))
   const found: Finding[] = open.map((path) => bad('files', `others can read ${path}`, `chmod go= ${path}`))
   if (open.length === 0) found.push(ok('files', 'only their user can read data, keys and settings'))
-  const given = SECRETS.filter((name) => config[name] !== '')
+  const given = KEYS.filter((name) => config[name] !== '')
   const weak = given.filter((name) => new Set(config[name]).size < DISTINCT_CHARS_MIN)
   const doubled = given.filter((name) => given.some((other) => other !== name && config[other] === config[name]))
   for (const name of weak) found.push(bad('keys', `${name} can be guessed`, 'make one with fingerpost keygen'))
@@ -146,13 +137,31 @@ export function findPrivate(config: Config, settingsFile: string): Finding[] {
   return found
 }
 
+/** The settings were read from it before. */
+function hasSecret(settingsFile: string): boolean {
+  const sections = JSON.parse(readFileSync(settingsFile, 'utf8')) as Readonly<Record<string, Record<string, unknown>>>
+  const textOf = (name: string): string => {
+    const [section = '', member = ''] = name.split('.')
+    return String(sections[section]?.[member] ?? '')
+  }
+  return SECRETS.some((name) => textOf(name) !== '') || ADDRESSES.some((name) => textOf(name).includes('@'))
+}
+
 /** The folder and what lies in it: whoever cannot enter the folders below sees nothing in them. */
 function withEntries(dir: string): string[] {
-  if (!existsSync(dir)) return []
-  return [dir, ...readdirSync(dir).map((name) => join(dir, name))]
+  try {
+    return [dir, ...readdirSync(dir).map((name) => join(dir, name))]
+  } catch {
+    // That it is not there, or not ours, is told elsewhere.
+    return [dir]
+  }
 }
 
 function isOpen(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  return found !== undefined && (found.isFile() || found.isDirectory()) && (found.mode & OTHERS) !== 0
+  try {
+    const found = lstatSync(path)
+    return (found.isFile() || found.isDirectory()) && (found.mode & OTHERS) !== 0
+  } catch {
+    return false
+  }
 }
