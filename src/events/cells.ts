@@ -3,7 +3,8 @@
 import { type StoredEvent, VELOCITY_NAMES, type Velocity, type VelocityName } from '../domain/event.ts'
 import { putAscii, putNumber } from '../lib/json-lines.ts'
 
-const SMALLEST_UNREADABLE_DIGITS = 20
+/** Of a negative one below 64 bits; above them it are twenty. */
+const SMALLEST_UNREADABLE_DIGITS = 19
 const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)
 /** Not the digits behind a point: small fractions have as many. */
 const STRING_OR_LONG_INTEGER = new RegExp(

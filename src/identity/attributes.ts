@@ -40,7 +40,7 @@ export interface Attributes {
   readonly deviceType: DeviceType
   readonly gpu: Gpu | null
   readonly model: string | null
-  /** [larger, smaller] as the screen is reported. */
+  /** [larger, smaller], however the device is held. */
   readonly screen: readonly [number, number] | null
   readonly devicePixelRatio: number | null
   readonly cores: number | null
@@ -248,6 +248,12 @@ export function readAttributes(
 /** As a row can keep it: a text that was cut to length may end in half of a surrogate pair, and an empty one is an absent one. */
 const storable = (text: string | null): string | null => (text === null || text === '' ? null : text.toWellFormed())
 
+/** As it was reported: a phone that is held upright is higher than it is wide. */
+function sizeShown([larger, smaller]: readonly [number, number], { desk }: Claims): Device['screen'] {
+  const isUpright = desk.screen !== null && desk.screen[0] < desk.screen[1]
+  return isUpright ? { w: smaller, h: larger } : { w: larger, h: smaller }
+}
+
 /** The device as events show it. */
 export function deviceOf(attributes: Attributes, body: IdentifyBody): Device {
   const { screen, ua } = attributes
@@ -259,7 +265,7 @@ export function deviceOf(attributes: Attributes, body: IdentifyBody): Device {
     browserVersion: storable(attributes.browserVersion),
     gpu: storable(attributes.gpu === null ? null : attributes.gpu.name),
     type: attributes.deviceType,
-    screen: screen === null ? null : { w: screen[0], h: screen[1] },
+    screen: screen === null ? null : sizeShown(screen, attributes.claims),
     model: storable(attributes.model),
     appVersion: storable(textOf(body.native?.appVersion, 64)),
     language: storable(attributes.languages[0] ?? null),

@@ -24,7 +24,8 @@ export interface Description {
 
 export const FORMAT = 1
 const BASE_ORIGIN_MS = Date.UTC(2020, 0, 1)
-const SHARE_OF_CHANGES = { part: 1 / 8, bytesMax: 2 ** 30 }
+/** Kept for good, so whoever raises the log's bytes raises this. */
+const PART_OF_CHANGES = 1 / 8
 const SHARE_OF_DEAD = { part: 1 / 32, bytesMax: 2 ** 28 }
 
 export const streamName = (prefix: string, topic: Topic, partition: number): string => `${prefix}_${topic}_${partition}`
@@ -82,12 +83,13 @@ export function listPartitions({ partitions }: Pick<Deployment, 'partitions'>): 
   })
 }
 
-/** Of one stream: small shares for `changes` and `dead`, the rest in equal parts. */
+/** Of one stream: shares for `changes` and `dead`, the rest in equal parts. */
 export function streamBytesMax(topic: Topic, logBytesMax: number, partitions: number): number {
-  const share = ({ part, bytesMax }: typeof SHARE_OF_DEAD) => Math.floor(Math.min(logBytesMax * part, bytesMax))
-  if (topic === 'changes') return share(SHARE_OF_CHANGES)
-  if (topic === 'dead') return share(SHARE_OF_DEAD)
-  return Math.floor((logBytesMax - share(SHARE_OF_CHANGES) - share(SHARE_OF_DEAD)) / (2 * partitions))
+  const ofChanges = Math.floor(logBytesMax * PART_OF_CHANGES)
+  const ofDead = Math.floor(Math.min(logBytesMax * SHARE_OF_DEAD.part, SHARE_OF_DEAD.bytesMax))
+  if (topic === 'changes') return ofChanges
+  if (topic === 'dead') return ofDead
+  return Math.floor((logBytesMax - ofChanges - ofDead) / (2 * partitions))
 }
 
 /** Throws UnsafeNats for what we did not write, and Unreadable for what another build wrote. */

@@ -15,8 +15,11 @@ interface Sample {
 }
 
 const SAMPLE_MS = 1_000
-/** A stream that is fuller than this stands for the whole log: it refuses appends although others have room. */
-const STREAM_SHARE_MAX = 0.9
+/**
+ * A stream that is fuller than this stands for the whole log: it refuses appends although others have room, and who watches the log is to
+ * hear of it before.
+ */
+const STREAM_SHARE_MAX = 0.7
 
 export function openUsage(streams: Pick<Streams, 'lookAtAll'>, clock: Clock): StreamUsage {
   const samples = new Map<string, Sample>()

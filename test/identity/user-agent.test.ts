@@ -1,9 +1,10 @@
 // What User-Agent texts of real browsers, crawlers and programs are read as.
 
 import t from 'tap'
-import { readAttributes } from '../../src/identity/attributes.ts'
+import { deviceOf, readAttributes } from '../../src/identity/attributes.ts'
 import { parseGpu } from '../../src/identity/gpu.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
+import { SCREEN } from '../../src/identity/profile.ts'
 import { parseUserAgent } from '../../src/identity/user-agent.ts'
 import { componentsOf } from '../helpers/recognition.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
@@ -327,3 +328,25 @@ t.test('what is remembered equals what is read, beyond any bound', async (t) => 
   }
   t.equal(parsers.userAgent(texts[0] as string), parsers.userAgent(texts[0] as string), 'the same object')
 })
+
+t.test(
+  'the screen of an event is as wide and as high as it was reported, and matched however it is held',
+  async (t) => {
+    const sizes: readonly (readonly [reported: unknown, shown: unknown])[] = [
+      [[390, 844], { w: 390, h: 844 }],
+      [[844, 390], { w: 844, h: 390 }],
+      [[1_080, 1_080], { w: 1_080, h: 1_080 }],
+      [[0, 844], null],
+      [[40_000, 844], null],
+      ['390x844', null],
+    ]
+    const codes = new Set<number | null | undefined>()
+    for (const [value, shown] of sizes) {
+      const body = { components: { screenResolution: { value } } }
+      const attributes = readAttributes(body, {}, `${PHONE} Version/18.6 Mobile/15E148 Safari/604.1`)
+      t.same(deviceOf(attributes, body).screen, shown)
+      if (shown !== null) codes.add(attributes.profile.values[SCREEN])
+    }
+    t.equal(codes.size, 2, 'both ways of holding it are one screen')
+  },
+)
