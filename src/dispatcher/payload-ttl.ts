@@ -8,6 +8,7 @@ import {
   deliveriesScope,
   deliveryKey,
   FAILED_KEPT_MS,
+  PAYLOAD_KEPT_MS,
   type Payload,
   payloadKey,
   readDueDeliveryId,
@@ -70,6 +71,12 @@ export async function prolongPayloads(
   return deliveries.map((one) =>
     isEnding(one) && kept.has(one.payloadId) ? { ...one, payloadUntil: nowMs + FAILED_KEPT_MS } : one,
   )
+}
+
+/** Until when a body stays at least after an attempt that left its delivery so. */
+export function payloadUntilOf({ ofMany }: Payload, { status, payloadUntil }: StoredDelivery, nowMs: number): number {
+  if (status !== 'delivered') return nowMs + FAILED_KEPT_MS
+  return ofMany === true ? payloadUntil : Math.min(payloadUntil, nowMs + PAYLOAD_KEPT_MS)
 }
 
 /** Looks at everything that waits for a webhook. May run beside its sender. */

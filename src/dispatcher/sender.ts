@@ -6,14 +6,7 @@ import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
-import {
-  type Attempt,
-  FAILED_KEPT_MS,
-  NO_HEALTH,
-  PAYLOAD_KEPT_MS,
-  type StoredDelivery,
-  shardOf,
-} from '../records/deliveries.ts'
+import { type Attempt, NO_HEALTH, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
 import { type Attempts, attemptAt } from './attempt.ts'
 import { type Backlog, backlogOf } from './backlog.ts'
@@ -23,7 +16,7 @@ import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
 import type { Handover } from './handover.ts'
 import { openLoader } from './loader.ts'
-import { EXTEND_EVERY_MS, extendPayloadTtls } from './payload-ttl.ts'
+import { EXTEND_EVERY_MS, extendPayloadTtls, payloadUntilOf } from './payload-ttl.ts'
 import { giveBack, isComplete, wakeBy } from './queue-state.ts'
 import { saveOutcomes } from './save.ts'
 import { afterAttempt, healthAfter } from './schedule.ts'
@@ -80,12 +73,6 @@ const LET_GO_MS = 2_000
 const REFUSED_MAX = 64
 /** Of all places, those that slow receivers and such that are down may take together. */
 const SLOW_SHARE = 0.2
-
-/** How long its body stays after an attempt that left it so. */
-function payloadUntilOf({ payload }: Job, { status, payloadUntil }: StoredDelivery, nowMs: number): number {
-  if (status !== 'delivered') return nowMs + FAILED_KEPT_MS
-  return payload.ofMany === true ? payloadUntil : Math.min(payloadUntil, nowMs + PAYLOAD_KEPT_MS)
-}
 
 export function openSender(needs: SenderNeeds): Sender {
   const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs
@@ -201,7 +188,7 @@ export function openSender(needs: SenderNeeds): Sender {
   function settle(queue: WebhookQueue, job: Job, attempt: Attempt): void {
     const { error, statusCode, durationMs, trigger } = attempt
     const after = afterAttempt(job.deliveryId, job.delivery, queue.webhook?.shape ?? 'B', attempt)
-    const delivery: StoredDelivery = { ...after, payloadUntil: payloadUntilOf(job, after, clock.now()) }
+    const delivery = { ...after, payloadUntil: payloadUntilOf(job.payload, after, clock.now()) }
     const outage = error !== null && isOutage(error as FailureCode, statusCode)
     recordAttempt(queue.pace, { ok: error === null, outage, durationMs, now: clock.monotonic() })
     if (queue.pace.openUntil > clock.monotonic()) for (const waiting of queue.ready.splice(0)) release(queue, waiting)
