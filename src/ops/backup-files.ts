@@ -17,6 +17,8 @@ export interface FrameWriter {
   write(bytes: Uint8Array, records?: number): Promise<void>
   /** Resolves when the file is on disk. */
   close(): Promise<BackupFile>
+  /** Instead of `close`, when something has failed: lets go of the file as it is. Never rejects. */
+  abandon(): Promise<void>
 }
 
 const LENGTH_BYTES = 4
@@ -57,6 +59,12 @@ export function openFrames(dir: string, name: string): FrameWriter {
       gzip.end()
       await written
       return { name, bytes, sha256: hash.digest('hex'), rawBytes, records }
+    },
+    async abandon() {
+      gzip.destroy()
+      file.destroy()
+      await written.catch(() => undefined)
+      if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()))
     },
   }
 }

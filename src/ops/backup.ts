@@ -61,8 +61,13 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
       events: openFrames(dir, names.events),
       state: openFrames(dir, names.state),
     }
-    ofPartitions.push(await backupPartition({ log, kv, clock }, partition, out))
-    for (const writer of Object.values(out)) partitionFiles.push(await writer.close())
+    try {
+      ofPartitions.push(await backupPartition({ log, kv, clock }, partition, out))
+      for (const writer of Object.values(out)) partitionFiles.push(await writer.close())
+    } catch (error) {
+      for (const writer of Object.values(out)) await writer.abandon()
+      throw error
+    }
     progress.advance()
   }
   const counted = (topic: string) =>
@@ -100,8 +105,13 @@ function claimFolder(dir: string): void {
 
 async function fill(dir: string, name: string, write: (out: FrameWriter) => Promise<void>): Promise<BackupFile> {
   const out = openFrames(dir, name)
-  await write(out)
-  return out.close()
+  try {
+    await write(out)
+    return await out.close()
+  } catch (error) {
+    await out.abandon()
+    throw error
+  }
 }
 
 async function copyTopic(log: BackupNeeds['log'], topic: Topic, out: FrameWriter): Promise<void> {
