@@ -13,11 +13,13 @@ import { LIST_DELTA, LISTS_TOLD, type ListDelta, readDeltas, readListsMeta } fro
 import { partitionScope } from '../records/partitions.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
+import { forgetVisitor } from './forget.ts'
 import { listOccurrences } from './list-occurrences.ts'
 import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { aboutErased, withoutErased } from './without-erased.ts'
 
 export interface FollowListsNeeds extends PassOnNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'commit'>
@@ -97,7 +99,10 @@ async function followTenant(needs: FollowListsNeeds, workspace: string, env: Env
         if (tenant !== null) outboxEntriesOf(news, tenant, found, { payloadAt, nowMs, visitorId })
       }
     }
-    await passOn(needs, news, nowMs)
+    const kept = await withoutErased(kv, news)
+    await passOn(needs, kept, nowMs)
+    // Their partition may have forgotten them before this was stored.
+    for (const { scope: at, about } of await aboutErased(kv, kept.payloads)) await forgetVisitor(kv, at, about)
     const check = [[LISTS_TOLD, told?.version ?? null]] as const
     const [moved] = await kv.commit([{ scope, check, put: [{ key: LISTS_TOLD, value: upTo }] }])
     if (moved !== true) throw new Conflict('another dispatcher follows these lists')

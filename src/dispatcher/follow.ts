@@ -12,7 +12,6 @@ import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import { PAYLOAD_KEPT_MS } from '../records/deliveries.ts'
-import { ERASED, erasedId, type Tombstone } from '../records/erasures.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
@@ -23,6 +22,7 @@ import { mergeOccurrence, occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import { slackNotices } from './slack.ts'
 import type { Subscriptions, Tenant } from './subscriptions.ts'
+import { withoutErased } from './without-erased.ts'
 
 export interface FollowNeeds extends PassOnNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
@@ -86,7 +86,7 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
     const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
     const isQuiet = told.payloads.length === 0 && erasures.length === 0
     if (!isQuiet) {
-      const kept = await withoutErased(kv, partition, told)
+      const kept = await withoutErased(kv, told)
       await passOn(needs, kept, clock.now(), erasures.length === 0)
       // Last, so that what was stored above of the same visitor goes as well.
       for (const erasure of erasures) {
@@ -225,26 +225,4 @@ function previousVerdicts({ state }: DecidedItem, { verdict }: StoredEvent): Rea
   const verdicts = { ...unpackVisitor(unpackHeldVisitor(state).state).verdicts }
   if (verdict !== null) verdicts[verdict] = Math.max(0, verdicts[verdict] - 1)
   return verdicts
-}
-
-/** What was accepted before a visitor was erased is told nobody any more. */
-async function withoutErased(kv: Pick<Kv, 'get'>, partition: number, told: OutboxEntries): Promise<OutboxEntries> {
-  const abouts = told.payloads.flatMap(({ about }) => (about === null ? [] : [about]))
-  const ids = [...new Set(abouts.map(({ workspace, env, visitorId }) => erasedId(workspace, env, visitorId)))]
-  if (ids.length === 0) return told
-  const found = await kv.get<Tombstone>(
-    partitionScope(partition),
-    ids.map((id) => [ERASED, id] as const),
-  )
-  const erased = new Set(ids.filter((_, i) => found[i] !== null))
-  if (erased.size === 0) return told
-  const gone = new Set(
-    told.payloads
-      .filter(({ about }) => about !== null && erased.has(erasedId(about.workspace, about.env, about.visitorId)))
-      .map(({ id }) => id),
-  )
-  return {
-    payloads: told.payloads.filter(({ id }) => !gone.has(id)),
-    deliveries: told.deliveries.filter(({ delivery }) => !gone.has(delivery.payloadId)),
-  }
 }

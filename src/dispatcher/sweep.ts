@@ -23,7 +23,7 @@ import {
   TALLY,
   tallyId,
 } from '../records/deliveries.ts'
-import { ERASED, erasedId } from '../records/erasures.ts'
+import { erasedAmong, erasedId } from '../records/erasures.ts'
 import { prolongPayloads } from './payload-ttl.ts'
 import { endedBy } from './schedule.ts'
 import type { Unsendable, WebhookQueue } from './webhook-queue.ts'
@@ -115,12 +115,11 @@ export async function endUnsendable(
   if (expired.length > 0) await endAsFailed(kv, queue, expired, EXPIRED, nowMs)
 }
 
-/** The tombstone lies in the partition whose scope holds what was told of the visitor. */
 async function isErased(kv: Pick<Kv, 'get'>, { payloadAt, payloadId }: StoredDelivery): Promise<boolean> {
   const whose = readPayloadWhose(payloadId)
   if (whose === null) return false
-  const [tombstone] = await kv.get(payloadAt, [[ERASED, erasedId(whose.workspace, whose.env, whose.visitorId)]])
-  return tombstone !== null
+  const id = erasedId(whose.workspace, whose.env, whose.visitorId)
+  return (await erasedAmong(kv, payloadAt, [id])).has(id)
 }
 
 /** Deliveries of a webhook that wait. */

@@ -14,7 +14,9 @@ import {
   readRequested,
   readRewrite,
 } from '../records/erasure-progress.ts'
+import { LIST_DELTA, LISTS_TOLD, type ListDelta } from '../records/list-deltas.ts'
 import { DISPATCHER_POSITION, partitionScope } from '../records/partitions.ts'
+import { seqId, tenantScope } from '../records/scopes.ts'
 
 /** `done`: no byte of it is left in the store. `pending`: bytes are, though no read shows them. */
 export type StoreStatus = 'done' | 'pending'
@@ -34,7 +36,7 @@ export interface ErasureProgress {
 
 export interface ErasureReadsNeeds {
   /** Where they can be compacted their bytes are on disks that a rewrite cleans. */
-  readonly kv: Pick<Kv, 'get' | 'position' | 'compact'>
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'position' | 'compact'>
   readonly log: Pick<Log, 'read' | 'last' | 'compact'>
   readonly clock: Pick<Clock, 'now'>
   readonly partitions: number
@@ -79,6 +81,18 @@ export function openErasureReads({ kv, log, clock, partitions }: ErasureReadsNee
     return position !== null && position >= executed.seq
   }
 
+  /** The same of those who follow lists: they are past it when what they have not told yet came later. */
+  async function areListsFollowed(
+    workspace: string,
+    env: Env,
+    executed: readonly (ExecutedErasure | null)[],
+  ): Promise<boolean> {
+    const scope = tenantScope(workspace, env)
+    const [told] = await kv.get<number>(scope, [LISTS_TOLD])
+    const [next] = await kv.scan<ListDelta>(scope, LIST_DELTA, { after: seqId(told?.value ?? 0), limit: 1 })
+    return next === undefined || executed.every((one) => one !== null && one.at < next.value.at)
+  }
+
   /** Whether everything decided before the erasure, and the erasure itself, has left the log. */
   async function logStatus(
     { partition }: ErasurePart,
@@ -100,7 +114,10 @@ export function openErasureReads({ kv, log, clock, partitions }: ErasureReadsNee
     const executed = await Promise.all(parts.map((part) => readExecuted(kv, part)))
     const rewrite = await readRewrite(kv)
     const dropped = droppedStatus(executed, rewrite)
-    const followed = await Promise.all(parts.map((part, i) => isFollowed(part, executed[i] ?? null)))
+    const followed = await Promise.all([
+      areListsFollowed(workspace, env, executed),
+      ...parts.map((part, i) => isFollowed(part, executed[i] ?? null)),
+    ])
     const logged = await Promise.all(parts.map((part, i) => logStatus(part, executed[i] ?? null, rewrite)))
     const statuses: readonly (readonly [string, StoreStatus])[] = [
       // Dropped before the answer to the DELETE.

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
 import { isVisitorId } from '../domain/ids.ts'
+import { getAll } from '../kv/get-all.ts'
 import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
@@ -114,6 +115,17 @@ export async function announceAgain(
   const guard = { source: SINK_POSITION, expect: sunk, next: sunk }
   const [done] = await kv.commit([{ scope: partitionScope(partition), guard, put }])
   return done === true
+}
+
+/** Of visitors by `erasedId` whose records the scope holds: those who are erased, or are about to be. */
+export async function erasedAmong(
+  kv: Pick<Kv, 'get'>,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const keys = [ERASED, ERASING].flatMap((collection) => ids.map((id): KvKey => [collection, id]))
+  const found = await getAll(kv, scope, keys)
+  return new Set(found.flatMap((entry) => (entry === null ? [] : [entry.key[1]])))
 }
 
 /** What the sink drops, with its own step forward, when ClickHouse holds nothing of these visitors any more. */
