@@ -54,9 +54,9 @@ async function withPorts<T>(config: Config, logger: Logger, work: (opened: Opene
 }
 
 /** Restores the kv after it was lost. Embedded, the server must not run; in a cluster it may. */
-export function runRebuild(config: Config, logger: Logger): Promise<string> {
+export function runRebuild(config: Config, logger: Logger, untilSignalled: () => AbortSignal): Promise<string> {
   return withPorts(config, logger, async (opened) => {
-    const done = await rebuild(opened)
+    const done = await rebuild({ ...opened, stopping: untilSignalled() })
     const configuration = done.commands === null ? 'configuration was there' : `${done.commands} commands applied`
     const events = `${done.adoptable} events in the log to adopt`
     const rows = `${done.inserted} rows inserted, ${done.doubled} found twice`

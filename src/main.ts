@@ -112,6 +112,14 @@ async function maintain(work: (run: Commands, config: Config, log: Logger) => Pr
   process.exit(0)
 }
 
+/** For a command that has something to clear away: aborts when the process is told to end. A signal often comes twice. */
+function untilSignalled(): AbortSignal {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort(new Told('stopped: run it again to finish'))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+  return stopping.signal
+}
+
 /** The lines are all that goes to stdout. */
 async function exportCorrections(): Promise<void> {
   beSecretive()
@@ -222,7 +230,7 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
       )
     })
   },
-  rebuild: () => maintain((run, config, log) => run.runRebuild(config, log)),
+  rebuild: () => maintain((run, config, log) => run.runRebuild(config, log, untilSignalled)),
   'data update': updateData,
   'webhooks listen': listenToWebhooks,
   demo: () => maintain((run, config) => run.runDemo(config)),

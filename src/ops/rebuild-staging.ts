@@ -5,12 +5,10 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { GENERATION, HOLDER, RECORDED_FIRST_SEEN, RECORDED_LAST_SEEN, RECORDED_VISITS } from '../events/detail-sql.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
+import { dropStagedVisits, STAGED_VISITS } from '../sink/staged-visits.ts'
 import type { Progress } from './progress.ts'
 import { SCAN } from './rebuild-read.ts'
-
-const NAME = 'rebuild_visits_'
-/** Left behind by a rebuild that was killed; a younger one may be in use. */
-const LEFTOVER_MS = 86_400_000
 
 /** The same names and types as in `events`, and the generation out of the details. */
 const create = (table: string) => `CREATE TABLE ${table} (
@@ -38,17 +36,27 @@ export async function stageVisits(
   clickhouse: Pick<ClickHouse, 'query' | 'command'>,
   clock: Pick<Clock, 'now'>,
   progress: Progress,
+  stopping: AbortSignal,
 ): Promise<Staging> {
   const drop = (table: string) => clickhouse.command(`DROP TABLE IF EXISTS ${table}`)
-  const found = await clickhouse.query<{ name: string }>(
-    `SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, '${NAME}')`,
-  )
-  for (const { name } of found) {
-    const madeAt = Number(name.slice(NAME.length))
-    if (madeAt < clock.now() - LEFTOVER_MS) await drop(name)
-  }
-  const table = `${NAME}${clock.now()}`
+  await dropStagedVisits(clickhouse, clock.now() - DAY_MS)
+  const table = `${STAGED_VISITS}${clock.now()}`
   await clickhouse.command(create(table))
+  try {
+    await copyVisits(clickhouse, table, progress, stopping)
+  } catch (error) {
+    await drop(table)
+    throw error
+  }
+  return { table, drop: () => drop(table) }
+}
+
+async function copyVisits(
+  clickhouse: Pick<ClickHouse, 'query' | 'command'>,
+  table: string,
+  progress: Progress,
+  stopping: AbortSignal,
+): Promise<void> {
   const weeks = await clickhouse.query<{ week: string }>(
     `SELECT DISTINCT toString(toMonday(ts)) AS week FROM ${EVENTS_TABLE} ORDER BY week`,
     {},
@@ -56,6 +64,7 @@ export async function stageVisits(
   )
   progress.begin('history', weeks.length)
   for (const { week } of weeks) {
+    stopping.throwIfAborted()
     await clickhouse.command(
       `INSERT INTO ${table} SELECT ${COPIED} FROM ${EVENTS_TABLE}
        WHERE toMonday(ts) = toDate({week:String}) AND evaluation_error = ''`,
@@ -64,5 +73,4 @@ export async function stageVisits(
     progress.advance()
   }
   progress.end(`${weeks.length} weeks`)
-  return { table, drop: () => drop(table) }
 }

@@ -46,6 +46,8 @@ export interface RebuildNeeds {
   /** As the sink has it. */
   readonly deployment: string
   readonly progress: Progress
+  /** Ends the rebuild at its next step, with its reason; default: never. */
+  readonly stopping?: AbortSignal
 }
 
 export interface Rebuilt {
@@ -74,8 +76,10 @@ export class NothingToRebuild extends Told {
  * with their next visit), and counts of rules over events that retention or an erasure has removed. Throws NothingToRebuild,
  * and Unreadable when `changes` is lost as well.
  */
-export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
-  const { kv, progress } = needs
+export async function rebuild(asked: RebuildNeeds): Promise<Rebuilt> {
+  const { progress, stopping = new AbortController().signal } = asked
+  const needs = untilStopped(asked, stopping)
+  const { kv } = needs
   if ((await kv.position(SYSTEM, RESTORE)) === RESTORING) {
     throw new NothingToRebuild('a restore into this deployment was interrupted: empty it and run restore again')
   }
@@ -89,7 +93,7 @@ export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
   const sum = { visitors: 0, tombstones: 0, adoptable: 0, inserted: 0, doubled: 0 }
   if (lost.length > 0) {
     await orderAgain(needs, lost)
-    const staging = await stageVisits(needs.clickhouse, needs.clock, progress)
+    const staging = await stageVisits(asked.clickhouse, needs.clock, progress, stopping)
     try {
       for (const [at, partition] of lost.entries()) {
         progress.begin(`partition ${partition} (${at + 1} of ${lost.length})`, null)
@@ -103,6 +107,28 @@ export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
   }
   await finishDeployment(kv, needs.partitions)
   return { commands, partitions: lost.length, ...sum }
+}
+
+/** The same, where nothing is asked or written any more once it is to stop. */
+function untilStopped(needs: RebuildNeeds, stopping: AbortSignal): RebuildNeeds {
+  const { kv, clickhouse } = needs
+  return {
+    ...needs,
+    kv: {
+      ...kv,
+      async commit(commits) {
+        stopping.throwIfAborted()
+        return kv.commit(commits)
+      },
+    },
+    clickhouse: {
+      ...clickhouse,
+      async query(sql, params, opts) {
+        stopping.throwIfAborted()
+        return clickhouse.query(sql, params, opts)
+      },
+    },
+  }
 }
 
 /**
