@@ -2,6 +2,7 @@
 // Node.js only from 22.12 on and where the system spreads connections, which a trial tells.
 
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import { Told } from '../lib/failures.ts'
 import { PortBusy } from './errors.ts'
 import type { Driver } from './server.ts'
 
@@ -10,6 +11,9 @@ export interface FoundPort {
   /** False: one thread must listen for all. */
   readonly isShared: boolean
 }
+
+/** Of one start, where any port will do. */
+const TRIES_MAX = 5
 
 function probe(host: string, port: number, reusePort: boolean): Promise<Server> {
   const server = createServer()
@@ -37,4 +41,26 @@ export async function findPort(driver: Driver, host: string, wanted: number): Pr
   const port = portOf(server)
   await closed(server)
   return { port, isShared: driver === 'uws' || (await canShare(host, port)) }
+}
+
+/**
+ * Finds a port and has `listen` bind it. Another process may take it in between: where any will do, another one is found. Fails with
+ * what `listen` fails with, and with PortBusy.
+ */
+export async function takePort(
+  driver: Driver,
+  host: string,
+  wanted: number,
+  listen: (found: FoundPort) => Promise<unknown>,
+): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const found = await findPort(driver, host, wanted)
+    try {
+      await listen(found)
+      return found.port
+    } catch (error) {
+      // What another thread was told has lost its class.
+      if (wanted !== 0 || !(error instanceof Told) || tries === TRIES_MAX) throw error
+    }
+  }
 }

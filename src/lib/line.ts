@@ -3,7 +3,7 @@
 
 import type { Transferable } from 'node:worker_threads'
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
-import { Conflict, Full, Unavailable, Unreadable } from './failures.ts'
+import { Conflict, Full, Told, Unavailable, Unreadable } from './failures.ts'
 import { openInFlight } from './in-flight.ts'
 
 /** What a line needs of a MessagePort. */
@@ -16,7 +16,7 @@ export interface LinePort {
 export interface Line {
   /**
    * Arguments and result are what msgpack can hold. Fails with what the other side failed with: classes of failures.ts stay what
-   * they are, others become an Error; and with Unavailable when the line ends.
+   * they are, others become Told where they were one and else an Error; and with Unavailable when the line ends.
    */
   call(name: string, ...args: readonly unknown[]): Promise<unknown>
   /** A call whose answer nobody waits for: what fails is told to the other side's `onError`. */
@@ -63,7 +63,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-const FAILURES = { Conflict, Unavailable, Unreadable, RangeError, TypeError }
+const FAILURES = { Conflict, Told, Unavailable, Unreadable, RangeError, TypeError }
 
 function failureOf({ name, message }: Failure): Error {
   if (name === 'Full') return new Full(message)
@@ -71,7 +71,11 @@ function failureOf({ name, message }: Failure): Error {
   return new Class(message)
 }
 
-const nameOf = (error: unknown): string => (error instanceof Full ? 'Full' : error instanceof Error ? error.name : '')
+function nameOf(error: unknown): string {
+  if (error instanceof Full) return 'Full'
+  if (error instanceof Told && !(error instanceof Unreadable)) return 'Told'
+  return error instanceof Error ? error.name : ''
+}
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
-import { findPort } from '../http/find-port.ts'
+import { takePort } from '../http/find-port.ts'
 import { driverOf } from '../http/server.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -279,13 +279,12 @@ export function openShards(needs: ShardsNeeds): Shards {
     async listen(host, wanted) {
       // What was not known when they were started they know before they accept anything.
       if (!isRefusing) tellRefusal(needs.refusal())
-      const found = await findPort(driverOf(config['http.driver']), host, wanted)
-      const { port } = found
-      isShared = found.isShared
-      const listeners = isShared ? listenersAtStart(config) : [0]
-      for (const shard of shards) shard.listens = [host, port, listeners.includes(shard.index)]
-      await Promise.all(shards.map((shard) => listening(shard, () => closing.signal.aborted, clock)))
-      return port
+      return takePort(driverOf(config['http.driver']), host, wanted, (found) => {
+        isShared = found.isShared
+        const listeners = isShared ? listenersAtStart(config) : [0]
+        for (const shard of shards) shard.listens = [host, found.port, listeners.includes(shard.index)]
+        return Promise.all(shards.map((shard) => listening(shard, () => closing.signal.aborted, clock)))
+      })
     },
     stopListening() {
       isEnding = true

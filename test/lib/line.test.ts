@@ -3,7 +3,7 @@
 
 import { MessageChannel } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { Conflict, Full, Unavailable, Unreadable } from '../../src/lib/failures.ts'
+import { Conflict, Full, Told, Unavailable, Unreadable } from '../../src/lib/failures.ts'
 import { type Line, openLine } from '../../src/lib/line.ts'
 
 const outcome = async (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error)
@@ -105,6 +105,13 @@ t.test('failures keep their class and message, thrown or rejected', async (t) =>
       t.equal(found.message, failure.message)
     }
   }
+  class PortTaken extends Told {
+    override readonly name = 'PortTaken'
+  }
+  far.serve('reject', () => Promise.reject(new PortTaken('8080 is in use')))
+  const told = await outcome(near.call('reject'))
+  t.ok(told instanceof Told, 'what a person is told stays that, whichever class of it')
+  t.match(told, { message: '8080 is in use' })
   far.serve('reject', () => Promise.reject('a text'))
   t.match(await outcome(near.call('reject')), { message: 'a text' })
   t.match(await outcome(near.call('nothing')), { message: /nobody serves nothing/ })
