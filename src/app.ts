@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { ipAdvice } from './advice.ts'
-import { openClosed } from './api/closed.ts'
+import { listenClosed, openClosed } from './api/closed.ts'
 import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
 import { openDemo } from './api/demo/access.ts'
 import { type Advice, serveBareHealth, serveHealth } from './api/health.ts'
@@ -162,15 +162,8 @@ export async function startRoles(
   const secrets = needsSecrets ? await insist(() => openSecrets({ kv, random, makes, keyFile, acceptLost })) : null
   if (secrets instanceof SecretsLost) {
     const serve = openClosed(secrets, { logger, metrics, roles, version: build.version })
-    const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
-    if (adminPort !== 0) {
-      const inside = await listen(adminHost, adminPort)
-      serve(inside, true)
-      lifetime.onClose(() => inside.close())
-    }
-    const closed = await listen(config['http.host'], config['http.port'])
-    serve(closed, adminPort === 0)
-    lifetime.onClose(() => closed.close())
+    const { 'http.host': host, 'http.port': wanted, 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
+    const closed = await listenClosed({ host, port: wanted, adminHost, adminPort }, { listen, serve, lifetime })
     const nothing = { generatedKeys: [], shown: async () => {}, setupLink: null, demoLink: null, advice: [] }
     return { port: closed.port, ...nothing, stop: () => lifetime.end() }
   }

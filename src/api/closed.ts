@@ -1,7 +1,8 @@
 // What a process serves whose secrets cannot be opened: health, with the reason why, and the same refusal to everybody else.
 
 import { ApiError } from '../domain/errors.ts'
-import type { Http } from '../http/server.ts'
+import type { Http, OwnHttp } from '../http/server.ts'
+import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { SecretsLost } from '../records/secrets.ts'
@@ -32,4 +33,34 @@ export function openClosed({ message, count }: SecretsLost, { logger, metrics, r
     if (tellsDetails) serveHealth(http, health)
     else serveBareHealth(http, health)
   }
+}
+
+interface Places {
+  readonly host: string
+  readonly port: number
+  readonly adminHost: string
+  /** 0: there is no second port. */
+  readonly adminPort: number
+}
+
+interface ListenClosedNeeds {
+  readonly listen: (host: string, port: number) => Promise<OwnHttp>
+  readonly serve: ReturnType<typeof openClosed>
+  readonly lifetime: Pick<Lifetime, 'onClose'>
+}
+
+/** Details are told on the second port, where there is one. Resolves with what listens for clients. */
+export async function listenClosed(
+  { host, port, adminHost, adminPort }: Places,
+  { listen, serve, lifetime }: ListenClosedNeeds,
+): Promise<OwnHttp> {
+  if (adminPort !== 0) {
+    const inside = await listen(adminHost, adminPort)
+    serve(inside, true)
+    lifetime.onClose(() => inside.close())
+  }
+  const closed = await listen(host, port)
+  serve(closed, adminPort === 0)
+  lifetime.onClose(() => closed.close())
+  return closed
 }

@@ -218,7 +218,12 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
       awaitPropagation: propagation.awaitPropagation,
     }),
     ...ruleHistoryRoutes({ kv: pacedKv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
-    ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
+    ...ruleTrialRoutes({
+      kv,
+      events,
+      monitor: openMonitor({ clickhouse, kv, clock, partitions, retentionDays: needs.retentionDays }),
+      lookUp,
+    }),
     ...listRoutes({
       kv,
       submit,

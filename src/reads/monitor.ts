@@ -18,8 +18,8 @@ export interface MonitorNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
   readonly clock: Pick<Clock, 'now'>
   readonly partitions: number
-  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. Default: they are never too old. */
-  readonly retentionDays?: RetentionDays
+  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
+  readonly retentionDays: RetentionDays
 }
 
 export interface MonitorFigures {
@@ -54,7 +54,7 @@ export type ReadMonitor = (workspace: string, env: Env, rule: StoredRule, days: 
 
 export function openMonitor({ clickhouse, kv, clock, partitions, retentionDays }: MonitorNeeds): ReadMonitor {
   return async (workspace, env, rule, days) => {
-    const oldest = clock.now() - Math.min(days, retentionDays?.(workspace) ?? days) * DAY_MS
+    const oldest = clock.now() - Math.min(days, retentionDays(workspace)) * DAY_MS
     const span = await latestSpan(kv, workspace, env, rule.id)
     if (span === null) return { evaluated: 0, matched: 0, wouldChange: {}, since: oldest }
     const since = Math.max(oldest, span.since)
