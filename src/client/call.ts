@@ -76,7 +76,17 @@ const BODY_CHARS_SHOWN = 200
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** A variable of the environment that is not set would be found out with the first call only. */
+export function insistOn<T extends object>(who: string, options: T, names: readonly (keyof T & string)[]): void {
+  for (const name of names) {
+    const value = options[name]
+    if (typeof value !== 'string' || value === '')
+      throw new TypeError(`${who} needs ${name}, a text that is not empty.`)
+  }
+}
+
 export function openCall(options: ClientOptions): ClientCall {
+  insistOn('openFingerpost', options, ['baseUrl', 'key'])
   const { baseUrl, key, retriesMax = RETRIES_MAX, waitMsMax = WAIT_MS_MAX, timeoutMs = TIMEOUT_MS } = options
   const { fetch: send = fetch, sleep = pause, random = Math.random } = options
   const base = baseUrl.replace(/\/+$/, '')

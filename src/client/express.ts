@@ -1,26 +1,32 @@
 // Express: a route that receives webhooks, and a guard in front of routes that only identified visitors may reach.
 
+import { insistOn } from './call.ts'
 import { type Judgement, type JudgeOptions, judge } from './judge.ts'
+import type { Event } from './types.ts'
 import { BODY_BYTES_MAX, type ReceiverOptions, readBytes, readDelivery } from './webhooks.ts'
 
+/** What `guard` leaves for handlers behind it. They have locals of their own, of which nothing is known here: Express calls them any. */
+// biome-ignore lint/suspicious/noExplicitAny: with unknown, what other handlers left there could not be read.
+export type GuardedLocals = Record<string, any> & { fingerpost?: Event | null }
 /** What is used of a request and a response of Express 4 and 5. */
 export interface ExpressRequest extends AsyncIterable<Uint8Array> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body?: unknown
 }
 export interface ExpressResponse {
-  readonly locals: Record<string, unknown>
+  readonly locals: GuardedLocals
   status(code: number): { json(body: unknown): unknown }
 }
 export type ExpressNext = (error?: unknown) => void
-type Handler<Request extends ExpressRequest> = (
+type Handler<Request extends ExpressRequest, Response extends ExpressResponse> = (
   request: Request,
-  response: ExpressResponse,
+  response: Response,
   next: ExpressNext,
 ) => Promise<void>
 
 /** Answers 200 once `onEvent` is done, 401 to what is not genuine. Mount it before `express.json()`, or behind `express.raw()`. */
-export function webhookReceiver(options: ReceiverOptions): Handler<ExpressRequest> {
+export function webhookReceiver(options: ReceiverOptions): Handler<ExpressRequest, ExpressResponse> {
+  insistOn('webhookReceiver', options, ['secret'])
   const { onEvent, bodyBytesMax = BODY_BYTES_MAX } = options
   return passingErrors(async (request, response) => {
     const body = await bodyOf(request, bodyBytesMax)
@@ -32,21 +38,18 @@ export function webhookReceiver(options: ReceiverOptions): Handler<ExpressReques
   })
 }
 
-export interface GuardOptions<Request extends ExpressRequest> extends JudgeOptions {
+export interface GuardOptions<Request extends ExpressRequest, Response extends ExpressResponse> extends JudgeOptions {
   /** Where the page put the id of its identification; default: the header `x-fingerpost-request-id`. */
   readonly requestIdOf?: (request: Request) => unknown
   /** Answers a request that does not pass; default: 403 with the reason. */
-  readonly onRefused?: (
-    judgement: Judgement & { passes: false },
-    request: Request,
-    response: ExpressResponse,
-  ) => unknown
+  readonly onRefused?: (judgement: Judgement & { passes: false }, request: Request, response: Response) => unknown
 }
 
 /** Lets requests through whose identification is fresh and not refused; it is in `response.locals.fingerpost`, null when the service was away. */
-export function guard<Request extends ExpressRequest = ExpressRequest>(
-  options: GuardOptions<Request>,
-): Handler<Request> {
+export function guard<
+  Request extends ExpressRequest = ExpressRequest,
+  Response extends ExpressResponse = ExpressResponse,
+>(options: GuardOptions<Request, Response>): Handler<Request, Response> {
   const { requestIdOf = (request: Request) => request.headers['x-fingerpost-request-id'], onRefused = refuse } = options
   return passingErrors(async (request, response, next) => {
     const judgement = await judge(requestIdOf(request), options)
@@ -61,7 +64,9 @@ const refuse = ({ reason }: Judgement & { passes: false }, _request: unknown, re
 
 /** Express 4 hears of a failure by `next` alone. */
 const passingErrors =
-  <Request extends ExpressRequest>(handle: Handler<Request>): Handler<Request> =>
+  <Request extends ExpressRequest, Response extends ExpressResponse>(
+    handle: Handler<Request, Response>,
+  ): Handler<Request, Response> =>
   (request, response, next) =>
     handle(request, response, next).catch(next)
 

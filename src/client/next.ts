@@ -1,11 +1,13 @@
 // Route handlers from a Request to a Response: Next.js, and every other runtime of that shape (Bun, Deno, edge).
 
+import { insistOn } from './call.ts'
 import { type Judgement, type JudgeOptions, judge } from './judge.ts'
 import type { Event } from './types.ts'
 import { BODY_BYTES_MAX, type ReceiverOptions, readBytes, readDelivery } from './webhooks.ts'
 
 /** `export const POST = webhookRoute({ secret, onEvent })`: 200 once `onEvent` is done, 401 to what is not genuine. */
 export function webhookRoute(options: ReceiverOptions): (request: Request) => Promise<Response> {
+  insistOn('webhookRoute', options, ['secret'])
   const { onEvent, bodyBytesMax = BODY_BYTES_MAX } = options
   return async (request) => {
     const body = request.body === null ? new Uint8Array(0) : await readBytes(chunksOf(request.body), bodyBytesMax)

@@ -61,6 +61,16 @@ t.test('Web Crypto and Node agree on what is genuine', async (t) => {
   await t.rejects(verifyWebhook(BODY, signed(), '', { now }), { name: 'TypeError' }, 'anybody can sign under no secret')
 })
 
+t.test('an option that is missing is named where a client or a receiver is opened', async (t) => {
+  const nothing = {} as never
+  t.throws(() => openFingerpost(nothing), { name: 'TypeError', message: /openFingerpost needs baseUrl/ })
+  const withoutKey = { baseUrl: 'https://fingerpost.example', key: '' }
+  t.throws(() => openFingerpost(withoutKey), { name: 'TypeError', message: /openFingerpost needs key/ })
+  for (const open of [webhookReceiver, webhookRoute]) {
+    t.throws(() => open(nothing), { name: 'TypeError', message: /needs secret/ }, open.name)
+  }
+})
+
 t.test('a route handler passes genuine deliveries on, and no others', async (t) => {
   const heard: Delivered[] = []
   const route = webhookRoute({ secret: SECRET, onEvent: (event) => heard.push(event), now, bodyBytesMax: 100 })
@@ -188,4 +198,28 @@ t.test('guards in Express and in route handlers read the event of the service, a
   t.same(await answer.json(), { visitorId, id: 'x' })
   const refused = await handler(new Request('http://shop.example/'), { id: 'x' })
   t.same([refused.status, await refused.json()], [403, { error: 'Refused.', reason: 'missing' }])
+})
+
+t.test('behind a guard the event is in locals by its type, and other locals are what they were', async (t) => {
+  /** As the types of Express have it. */
+  // biome-ignore lint/suspicious/noExplicitAny: so are theirs.
+  interface ResponseOfExpress<Locals extends Record<string, any> = Record<string, any>> {
+    locals: Locals
+    status(code: number): this
+    json(body: unknown): this
+    redirect(url: string): void
+  }
+  type HandlerOfExpress<Locals extends ResponseOfExpress['locals']> = (
+    request: ExpressRequest,
+    response: ResponseOfExpress<Locals>,
+    next: (error?: unknown) => void,
+  ) => unknown
+  const post = <Locals extends ResponseOfExpress['locals']>(...handlers: HandlerOfExpress<Locals>[]) => handlers.length
+  const fingerpost = openFingerpost({ baseUrl: 'https://fingerpost.example', key: 'sk_test_x' })
+  const onRefused = (_: unknown, _request: unknown, response: ResponseOfExpress) => response.redirect('/login')
+  const handlers = post(guard({ fingerpost, onRefused }), (_request, response) => {
+    const visitorId: string | null | undefined = response.locals.fingerpost?.visitorId
+    response.json({ visitorId, name: response.locals.user.name })
+  })
+  t.equal(handlers, 2)
 })
