@@ -38,7 +38,7 @@ export async function stageVisits(
   progress: Progress,
   stopping: AbortSignal,
 ): Promise<Staging> {
-  const drop = (table: string) => clickhouse.command(`DROP TABLE IF EXISTS ${table}`)
+  const drop = (table: string) => clickhouse.command(`DROP TABLE IF EXISTS ${table} SYNC`)
   await dropStagedVisits(clickhouse, clock.now() - DAY_MS)
   const table = `${STAGED_VISITS}${clock.now()}`
   await clickhouse.command(create(table))
