@@ -11,6 +11,7 @@ import { Full, Unavailable } from '../lib/failures.ts'
 import { notePurge, type Purge, readPurge } from '../records/erasure-progress.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { HIDE, hideAgain } from '../sink/erase.ts'
+import { dropStagedVisits } from '../sink/staged-visits.ts'
 import { applyPatches, areLeft } from './replaced-parts.ts'
 import { type RewriteNeeds, rewriteStores } from './rewrite.ts'
 
@@ -64,6 +65,8 @@ export async function runPurge(needs: PurgeNeeds, signal: AbortSignal): Promise<
 async function purge(needs: PurgeNeeds, signal: AbortSignal): Promise<void> {
   const { kv, clickhouse, clock, retention } = needs
   const startedAt = clock.now()
+  // On embedded storage nobody else has the folder, so what a rebuild has left is nobody's; on servers one may be at work.
+  await dropStagedVisits(clickhouse, kv.compact === undefined ? startedAt - DAY_MS : startedAt)
   for (const workspace of await listWorkspaces(kv)) {
     if (signal.aborted) return
     await shorten(clickhouse, workspace, retention, startedAt)

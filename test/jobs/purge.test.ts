@@ -57,6 +57,11 @@ t.test(
     await insert([rowOf('ws_1', ERASED, 4)], 'two')
     t.same(await left(), [`ws_1 ${ERASED}`, `ws_1 ${OTHER}`, `ws_2 ${ERASED}`])
 
+    const staged = (madeAt: number) =>
+      clickhouse.command(`CREATE TABLE rebuild_visits_${madeAt} (visitor_id String) ENGINE = MergeTree ORDER BY ()`)
+    await staged(clock.now() - 172_800_000)
+    await staged(clock.now() + 3_600_000)
+
     const stopping = new AbortController()
     const running = runPurge(
       {
@@ -78,6 +83,10 @@ t.test(
     stopping.abort()
     await running
     t.not(purge, null)
+    const copies = await clickhouse.query(
+      "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'rebuild_visits_')",
+    )
+    t.equal(copies.length, 1, 'what an ended rebuild has left is gone, and not that of one that runs')
     t.same(await left(), [`ws_1 ${OTHER}`, `ws_2 ${ERASED}`])
     const [held] = await clickhouse.query<{ hidden: number }>(
       `SELECT sum(rows) AS hidden FROM system.parts WHERE database = currentDatabase() AND active
