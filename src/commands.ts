@@ -17,6 +17,7 @@ import { backup } from './ops/backup.ts'
 import type { Manifest } from './ops/backup-format.ts'
 import { backupMasterKey, openBackedUpKey, readPassphrase, restoreMasterKey } from './ops/backup-key.ts'
 import { markBackup } from './ops/backup-mark.ts'
+import { Misuse } from './ops/command-line.ts'
 import { exportCorrections } from './ops/corrections.ts'
 import { dataUpdate } from './ops/data-update.ts'
 import { showDemo } from './ops/demo.ts'
@@ -30,7 +31,7 @@ import { openProgress, type Progress, whileWaiting } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
 import { countRestored, restoreDrill } from './ops/restore-drill.ts'
-import { type SeedWanted, seed } from './ops/seed.ts'
+import { type SeedWanted, seed, seedProblem } from './ops/seed.ts'
 import { openEmbedded, type Ports } from './ports.ts'
 import { countUnreadable } from './records/secrets.ts'
 import { consoleUrl, ipSettings, masterKeyFile, serviceUrl } from './role-settings.ts'
@@ -190,9 +191,12 @@ export function runCorrectionsExport(config: Config, logger: Logger, write: (lin
 }
 
 /** Adds a made-up history. Embedded, the server must not run; in a cluster it may. */
-export function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Promise<string> {
+export async function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Promise<string> {
+  const retentionDays = config['retention.eventsDays']
+  // Before anything is opened: a command line that cannot be leaves no data folder behind.
+  const problem = seedProblem(wanted, { nowMs: clock.now(), retentionDays })
+  if (problem !== null) throw new Misuse(problem)
   return withPorts(config, logger, async (opened) => {
-    const retentionDays = config['retention.eventsDays']
     const { events, visitors, seconds } = await seed({ ...opened, random: openRandom(), retentionDays }, wanted)
     if (seconds === 0) return 'seeded: this history was there already, nothing added'
     return `seeded: ${events} events of ${visitors} visitors in ${seconds.toFixed(1)} s`

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { BuildInfo } from './app.ts'
-import { BadSetting, type Config, readConfig, warnings } from './config.ts'
+import { BadSetting, type Config, PROCESS_ROLES, type ProcessRole, readConfig, warnings } from './config.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { Told, Unavailable } from './lib/failures.ts'
@@ -143,6 +143,15 @@ async function examine({ text, has }: Run): Promise<void> {
 
 type Run = Extract<ParsedCommandLine, { kind: 'run' }>
 
+/** Undefined where none are given: the settings say which. */
+function rolesWanted({ text }: Run): string | undefined {
+  const roles = text('role')
+  if (roles === '') return undefined
+  const isKnown = roles === 'all' || roles.split(',').every((role) => PROCESS_ROLES.includes(role as ProcessRole))
+  if (!isKnown) throw new Misuse(`--role takes ${PROCESS_ROLES.join(', ')}, comma-separated, or all, not ${roles}`)
+  return roles
+}
+
 function seedWanted({ text }: Run): SeedWanted {
   const env = text('env')
   if (env !== 'live' && env !== 'test') throw new Misuse('--env takes live or test')
@@ -207,7 +216,7 @@ function updateData({ has }: Run): Promise<void> {
 
 /** Each command by its name. */
 const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
-  start: ({ text, has }) => start(text('role') || undefined, has('accept-lost-secrets')),
+  start: async (asked) => start(rolesWanted(asked), asked.has('accept-lost-secrets')),
   seed: (asked) => {
     if (asked.has('demo')) return maintainDemo(asked)
     const wanted = seedWanted(asked)

@@ -75,7 +75,8 @@ interface Marker {
 /** Throws CannotSeed. The log is not touched: rows are marked as older than anything in it, for a rebuild to find. */
 export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded> {
   const { log, kv, clock, partitions, progress } = needs
-  checkWanted(needs, wanted)
+  const problem = seedProblem(wanted, { nowMs: clock.now(), retentionDays: needs.retentionDays })
+  if (problem !== null) throw new CannotSeed(problem)
   await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION] })
   const workspace = await seedWorkspace(needs, wanted.workspace)
   if (workspace === null) throw new CannotSeed(`there is no workspace ${wanted.workspace}`)
@@ -126,18 +127,21 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   return { events: inserts.inserted(), visitors, seconds }
 }
 
-function checkWanted({ clock, retentionDays }: SeedNeeds, { events, days, until }: SeedWanted): void {
+/** What of it cannot be, as a sentence; null: nothing. Nothing needs to be open for it. */
+export function seedProblem(
+  { events, days, until }: SeedWanted,
+  { nowMs, retentionDays }: { readonly nowMs: number; readonly retentionDays: number },
+): string | null {
   if (!Number.isInteger(events) || events < 1 || events > SEED_EVENTS_MAX) {
-    throw new CannotSeed(`--events takes a whole number from 1 to ${SEED_EVENTS_MAX}`)
+    return `--events takes a whole number from 1 to ${SEED_EVENTS_MAX}`
   }
   if (!Number.isInteger(days) || days < 1 || days > retentionDays) {
-    throw new CannotSeed(`--days takes a whole number from 1 to ${retentionDays}: older events are not kept`)
+    return `--days takes a whole number from 1 to ${retentionDays}: older events are not kept`
   }
-  if (until === undefined) return
-  if (until > clock.now()) throw new CannotSeed('--until lies in the future')
-  if (until - DAY_MS < clock.now() - retentionDays * DAY_MS) {
-    throw new CannotSeed('--until lies so far back that the events would not be kept')
-  }
+  if (until === undefined) return null
+  if (until > nowMs) return '--until lies in the future'
+  const isOld = until - DAY_MS < nowMs - retentionDays * DAY_MS
+  return isOld ? '--until lies so far back that the events would not be kept' : null
 }
 
 /** Names a history and seeds it: whatever changes a row is in it. */
