@@ -15,6 +15,7 @@ import { type Log, TOPICS } from '../log/log.ts'
 import type { CommandDraft, KeyToMake } from '../records/commands.ts'
 import { KEY_DIGEST, keyDigest } from '../records/keys.ts'
 import { partitionScope } from '../records/partitions.ts'
+import { HALF_RESTORED, isHalfRestored } from '../records/restoring.ts'
 import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
 import { sealToken } from '../records/secrets.ts'
 import { readWorkspace } from '../records/workspaces.ts'
@@ -42,6 +43,11 @@ class WrongPartitions extends Told {
   override readonly name = 'WrongPartitions'
 }
 
+/** What is there of the deployment is a part of a backup. */
+class HalfRestored extends Told {
+  override readonly name = 'HalfRestored'
+}
+
 /** The log is new, or another deployment's, while the records of this one are there. */
 class LostLog extends Told {
   override readonly name = 'LostLog'
@@ -63,10 +69,12 @@ export interface DeploymentNeeds {
 
 /**
  * Makes an empty deployment ready, and does nothing to one that is. Call it before any role starts.
- * Throws NeedsRebuild when the log holds records but the positions are gone, LostLog when it is the other way round, and WrongPartitions
- * when the number differs.
+ * Throws HalfRestored when a restore was begun and not finished, NeedsRebuild when the log holds records but the positions are gone,
+ * LostLog when it is the other way round, and WrongPartitions when the number differs.
  */
 export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<DeploymentStores> {
+  // First: the log may be empty as yet, and a rebuild could do nothing about it.
+  if (await isHalfRestored(kv)) throw new HalfRestored(HALF_RESTORED)
   if ((await kv.position(SYSTEM, PROGRESS)) === null) {
     // Another process may have made it ready, and even used it, since the position was asked for.
     if (!(await isEmpty(log, partitions)) && (await kv.position(SYSTEM, PROGRESS)) === null) {

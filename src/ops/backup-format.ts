@@ -13,11 +13,6 @@ const FORMAT = 1
 const MANIFEST_BYTES_MAX = 4_194_304
 const PARTITIONS_MAX = 1_024
 
-/** A position in `system`: a restore that was begun and not finished must not be taken for a deployment. */
-export const RESTORE = 'restore'
-export const RESTORING = 0
-export const RESTORED = 1
-
 export interface BackupFile {
   readonly name: string
   readonly bytes: number

@@ -19,10 +19,9 @@ import {
   partitionScope,
   SINK_POSITION,
 } from '../records/partitions.ts'
-import { SYSTEM } from '../records/scopes.ts'
+import { HALF_RESTORED, isHalfRestored } from '../records/restoring.ts'
 import { allSplits } from '../records/splits.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
-import { RESTORE, RESTORING } from './backup-format.ts'
 import type { Progress } from './progress.ts'
 import {
   finishDeployment,
@@ -80,9 +79,7 @@ export async function rebuild(asked: RebuildNeeds): Promise<Rebuilt> {
   const { progress, stopping = new AbortController().signal } = asked
   const needs = untilStopped(asked, stopping)
   const { kv } = needs
-  if ((await kv.position(SYSTEM, RESTORE)) === RESTORING) {
-    throw new NothingToRebuild('a restore into this deployment was interrupted: empty it and run restore again')
-  }
+  if (await isHalfRestored(kv)) throw new NothingToRebuild(HALF_RESTORED)
   const lost = await lostPartitions(needs)
   const keeps = await hasConfiguration(kv)
   if (lost.length === 0 && keeps && (await isFinished(kv))) {

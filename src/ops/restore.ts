@@ -17,19 +17,12 @@ import {
   partitionScope,
   SINK_POSITION,
 } from '../records/partitions.ts'
+import { HALF_RESTORED, isHalfRestored, RESTORE, RESTORED, RESTORING } from '../records/restoring.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { ERASURES_TABLE } from '../sink/erase.ts'
 import { QUARANTINE_TABLE } from '../sink/insert.ts'
 import { readLogRecords, verifyFile } from './backup-files.ts'
-import {
-  type BackupFile,
-  filesOfPartition,
-  type Manifest,
-  RESTORE,
-  RESTORED,
-  RESTORING,
-  readManifest,
-} from './backup-format.ts'
+import { type BackupFile, filesOfPartition, type Manifest, readManifest } from './backup-format.ts'
 import type { Progress } from './progress.ts'
 import { finishDeployment, hasConfiguration, isFinished, refoldConfiguration } from './rebuild-config.ts'
 import { rebuildErasures } from './rebuild-counts.ts'
@@ -54,7 +47,7 @@ export interface Restored {
   readonly undecided: number
 }
 
-/** The place to restore into holds something, or has another number of partitions. */
+/** The place to restore into holds something, also of a restore that was cut short, or has another number of partitions. */
 export class NotEmpty extends Told {
   override readonly name = 'NotEmpty'
 }
@@ -83,7 +76,6 @@ export async function restore(needs: RestoreNeeds, dir: string, manifest: Manife
   const { log, kv, clickhouse, clock, progress } = needs
   await refuseUnfit(needs, manifest.partitions.length)
   await setProgress(kv, null, RESTORING)
-  // First of all: from here on a start finds a log without positions and refuses.
   await restoreChanges(log, dir, fileOf(manifest, 'changes.gz'))
 
   const inserts = openInserts({ clickhouse, clock, token: `${needs.deployment}/restore/${manifest.seal.slice(0, 16)}` })
@@ -121,6 +113,7 @@ const fileOf = ({ files }: Manifest, name: string): BackupFile =>
   )
 
 async function refuseUnfit({ log, kv, clickhouse, partitions }: RestoreNeeds, wanted: number): Promise<void> {
+  if (await isHalfRestored(kv)) throw new NotEmpty(HALF_RESTORED)
   if (partitions !== wanted) {
     throw new NotEmpty(`the backup has ${wanted} partitions, this deployment has ${partitions}: restore into a new one`)
   }
