@@ -50,13 +50,6 @@ export function members(value: unknown, at: string, known: readonly string[]): M
   return entries
 }
 
-/** What values must be that have one spelling. */
-const COMPARED: Readonly<Record<ListType, string>> = {
-  visitor: 'Must be a visitor id, pv_ and 20 letters or digits.',
-  ip: 'Must be an IP address; ranges go on a list.',
-  email: 'Must be an e-mail address.',
-}
-
 const LIST_NAMES_MAX = 200
 const WEBHOOKS_ASKED_MAX = 20
 const LIST_NAME_MEMBERS: readonly string[] = ['value', 'list']
@@ -164,14 +157,19 @@ function parseLeaf(value: unknown, path: string, { plan, lists, known }: ParseCo
     return raw.map((one) => literalOf(of, one))
   }
 
-  /** In the one spelling that events have; another would never be met. What the rule says already may stay as it is. */
+  /**
+   * In the one spelling that events have; another would never be met. A text that can be no visitor's id is refused, and a range, which
+   * looks as if it were met by what is in it; what the rule says already may stay.
+   */
   function literalOf(of: Field, one: unknown): Literal {
     const read = literal(of.type, one, at)
     if (of.list === null || of.list === 'any' || typeof read !== 'string' || known?.has(read)) return read
     const entry = normaliseNewEntry(of.list, read)
-    const isRange = of.list === 'ip' && entry?.includes('/')
-    if (entry === null || isRange) throw invalid(at, COMPARED[of.list])
-    return entry
+    if (of.list === 'visitor' && entry === null) {
+      throw invalid(at, 'Must be a visitor id, pv_ and 20 letters or digits.')
+    }
+    if (of.list === 'ip' && entry?.includes('/')) throw invalid(at, 'Must be one IP address: ranges go on a list.')
+    return entry ?? read
   }
 
   function listName(of: Field, raw: string): string {
