@@ -68,9 +68,8 @@ export const SETTINGS = [
     name: 'data.freeBytesMin',
     kind: 'integer',
     standard: 536_870_912,
-    // What LMDB keeps free by itself: with less, nothing is stored any more while the process calls itself ready.
-    min: 67_108_864,
-    sentence: 'Free disk space below which identifications are refused.',
+    min: 0,
+    sentence: 'Free disk space below which identifications are refused; below 64 MiB they are in any case.',
   },
   {
     name: 'log.durability',

@@ -85,7 +85,6 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
     ['FINGERPOST_PORT', 'eighty', /FINGERPOST_PORT.*whole number/],
     ['FINGERPOST_PORT', '65536', /FINGERPOST_PORT/],
     ['FINGERPOST_LOG_DURABILITY', 'maybe', /fsync, relaxed/],
-    ['FINGERPOST_DATA_FREE_BYTES_MIN', '1000000', /data\.freeBytesMin.*from 67108864/],
     ['FINGERPOST_TRUSTED_PROXIES', 'proxy', /proxy is no CIDR/],
     ['FINGERPOST_PUBLIC_KEY', 'pk_live_short', /keys.public/],
     ['FINGERPOST_OPERATOR_TOKEN', 'short', /32 characters/],

@@ -3,7 +3,7 @@ import { statfsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 
 /** Free space that a transaction must leave. What frees room (a trim) writes little, and must be possible when nothing else is. */
-const RESERVE_BYTES = 64 * 1024 * 1024
+export const RESERVE_BYTES = 64 * 1024 * 1024
 const RESERVE_BYTES_TO_FREE = 24 * 1024 * 1024
 /** Below this much free space an I/O error is taken for a full disk: LMDB reports a short write as one. */
 const ROOM_BYTES_MIN = 16 * 1024 * 1024
