@@ -32,6 +32,7 @@ import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
 import { countRestored, restoreDrill } from './ops/restore-drill.ts'
 import { type SeedWanted, seed, seedProblem } from './ops/seed.ts'
+import { unlessStopped, untilStopped } from './ops/until-stopped.ts'
 import { openEmbedded, type Ports } from './ports.ts'
 import { countUnreadable } from './records/secrets.ts'
 import { consoleUrl, ipSettings, masterKeyFile, serviceUrl } from './role-settings.ts'
@@ -40,14 +41,23 @@ type Opened = Ports & { readonly clock: typeof clock; readonly progress: Progres
 
 const progress = () => openProgress(process.stderr, clock)
 
-/** Opens everything, works, and lets go of everything, whatever comes. */
-async function withPorts<T>(config: Config, logger: Logger, work: (opened: Opened) => Promise<T>): Promise<T> {
-  const lifetime = createLifetime(logger)
+const NEVER = new AbortController().signal
+
+/** Opens everything, works, and lets go of everything, whatever comes. Once `stopping` aborts it fails with its reason. */
+async function withPorts<T>(
+  config: Config,
+  logger: Logger,
+  work: (opened: Opened) => Promise<T>,
+  stopping: AbortSignal = NEVER,
+): Promise<T> {
+  stopping.throwIfAborted()
+  const lifetime = createLifetime(logger, stopping)
   try {
     const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
     const ports = await open(config, logger, lifetime)
     await ports.startHistory(lifetime.stopping)
-    return await work({ ...ports, clock, progress: progress() })
+    stopping.throwIfAborted()
+    return await work(untilStopped({ ...ports, clock, progress: progress() }, stopping))
   } finally {
     await lifetime.settle()
     await lifetime.close()
@@ -66,17 +76,26 @@ export function runRebuild(config: Config, logger: Logger, untilSignalled: () =>
 }
 
 /** Writes a backup into `dir`, a new or empty folder, also while the deployment works. */
-export async function runBackup(config: Config, logger: Logger, dir: string, wanted: BackupWanted): Promise<string> {
+export async function runBackup(
+  config: Config,
+  logger: Logger,
+  dir: string,
+  wanted: BackupWanted,
+  stopping: AbortSignal = NEVER,
+): Promise<string> {
   const passphrase = passphraseOf(config)
   if (wanted.withMasterKey && passphrase === '') {
     throw new BadSetting('--with-master-key needs backup.passphrase or backup.passphraseFile')
   }
   const { product } = wanted
-  const { files, partitions, createdAt } = await withPorts(config, logger, (opened) =>
-    backup({ ...opened, product }, dir),
+  const { files, partitions, createdAt } = await withPorts(
+    config,
+    logger,
+    (opened) => backup({ ...opened, product }, dir),
+    stopping,
   ).catch(async (error) => {
     if (!(error instanceof FolderInUse)) throw error
-    const asked = askCommand(config['data.dir'], { backup: resolve(dir) })
+    const asked = unlessStopped(askCommand(config['data.dir'], { backup: resolve(dir) }), stopping)
     return (await whileWaiting(progress(), clock, 'the running server writes the backup', asked)) as Manifest
   })
   if (wanted.withMasterKey) await backupMasterKey(dir, masterKeyFile(config), passphrase, openRandom())
@@ -108,15 +127,23 @@ export async function runDemo(config: Config): Promise<string> {
 }
 
 /** Restores a backup that was checked; `key` is what `openBackedUpKey` gave. */
-function restoreFrom(config: Config, logger: Logger, dir: string, manifest: Manifest, key: BackedUpKey) {
+function restoreFrom(
+  config: Config,
+  logger: Logger,
+  dir: string,
+  manifest: Manifest,
+  key: BackedUpKey,
+  stopping: AbortSignal = NEVER,
+) {
   const keyFile = masterKeyFile(config)
   const wanted = { ...config, partitions: manifest.partitions.length }
-  return withPorts(wanted, logger, async (opened) => {
+  const work = async (opened: Opened) => {
     // Before anything is written: where another key lies, this is another deployment's place.
     if (key instanceof Uint8Array) restoreMasterKey(keyFile, key, openRandom())
     const restored = await restore(opened, dir, manifest)
     return { ...restored, unreadable: await countUnreadable(opened.kv, keyFile, openRandom()) }
-  })
+  }
+  return withPorts(wanted, logger, work, stopping)
 }
 type BackedUpKey = ReturnType<typeof openBackedUpKey>
 
@@ -144,18 +171,19 @@ export interface DrillWanted extends BackupWanted {
   readonly inDir: string
 }
 
-/** Restores a backup into a folder of its own, runs it there, counts, and throws it away. */
+/** Restores a backup into a folder of its own, runs it there, counts, and throws it away, also when it is told to stop. */
 export async function runRestoreDrill(
   config: Config,
   logger: Logger,
   wanted: DrillWanted,
   start: StartCopy,
+  stopping: AbortSignal,
 ): Promise<string> {
   const dir = await mkdtemp(join(wanted.inDir || tmpdir(), 'fingerpost-drill-'))
   try {
     const backupDir = wanted.backupDir || join(dir, 'backup')
-    if (wanted.backupDir === '') await runBackup(config, logger, backupDir, wanted)
-    const manifest = await checkBackup(backupDir, progress())
+    if (wanted.backupDir === '') await runBackup(config, logger, backupDir, wanted, stopping)
+    const manifest = await checkBackup(backupDir, progress(), stopping)
     const key = openBackedUpKey(backupDir, passphraseOf(config))
     const operatorToken = Buffer.from(openRandom()(32)).toString('hex')
     const copy = drillConfig(config, {
@@ -167,9 +195,10 @@ export async function runRestoreDrill(
     const quiet = { ...logger, debug: () => undefined, info: () => undefined }
     const needs = {
       clock,
+      stopping,
       operatorToken,
-      restore: () => restoreFrom(copy, quiet, backupDir, manifest, key),
-      count: () => withPorts(copy, quiet, countRestored),
+      restore: () => restoreFrom(copy, quiet, backupDir, manifest, key, stopping),
+      count: () => withPorts(copy, quiet, countRestored, stopping),
       start: () => start(copy, quiet),
     }
     return await restoreDrill(needs, manifest)

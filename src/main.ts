@@ -112,11 +112,11 @@ async function maintain(work: (run: Commands, config: Config, log: Logger) => Pr
   process.exit(0)
 }
 
-/** For a command that has something to clear away: aborts when the process is told to end. A signal often comes twice. */
-function untilSignalled(): AbortSignal {
+/** For a command that has something to clear away: aborts with `said` when the process is told to end. A signal often comes twice. */
+function untilSignalled(said: string): AbortSignal {
   const stopping = new AbortController()
-  const stop = () => stopping.abort(new Told('stopped: run it again to finish'))
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+  const stop = () => stopping.abort(new Told(said))
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
   return stopping.signal
 }
 
@@ -234,12 +234,15 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
     return maintain((run, config, log) => {
       const backup = { product: version, withMasterKey: withMasterKey(config) }
       const wanted = { ...backup, backupDir: text('backup'), inDir: text('in') }
-      return run.runRestoreDrill(config, log, wanted, (copy, quiet) =>
-        startApp(copy, readBuild(), quiet, new AbortController().signal, false),
-      )
+      const stopping = untilSignalled('stopped: the copy is thrown away')
+      const startCopy = (copy: Config, quiet: Logger) => startApp(copy, readBuild(), quiet, stopping, false)
+      return run.runRestoreDrill(config, log, wanted, startCopy, stopping)
     })
   },
-  rebuild: () => maintain((run, config, log) => run.runRebuild(config, log, untilSignalled)),
+  rebuild: () => {
+    const stopped = () => untilSignalled('stopped: run it again to finish')
+    return maintain((run, config, log) => run.runRebuild(config, log, stopped))
+  },
   'data update': updateData,
   'webhooks listen': listenToWebhooks,
   demo: () => maintain((run, config) => run.runDemo(config)),

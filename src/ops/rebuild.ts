@@ -35,6 +35,7 @@ import { batchesOf, rebuildRecordsOf } from './rebuild-read.ts'
 import { newestSunk, rebuildSink } from './rebuild-sink.ts'
 import { type Staging, stageVisits } from './rebuild-staging.ts'
 import { rebuildVisitors } from './rebuild-visitors.ts'
+import { untilStopped } from './until-stopped.ts'
 
 export interface RebuildNeeds {
   readonly log: Log
@@ -104,28 +105,6 @@ export async function rebuild(asked: RebuildNeeds): Promise<Rebuilt> {
   }
   await finishDeployment(kv, needs.partitions)
   return { commands, partitions: lost.length, ...sum }
-}
-
-/** The same, where nothing is asked or written any more once it is to stop. */
-function untilStopped(needs: RebuildNeeds, stopping: AbortSignal): RebuildNeeds {
-  const { kv, clickhouse } = needs
-  return {
-    ...needs,
-    kv: {
-      ...kv,
-      async commit(commits) {
-        stopping.throwIfAborted()
-        return kv.commit(commits)
-      },
-    },
-    clickhouse: {
-      ...clickhouse,
-      async query(sql, params, opts) {
-        stopping.throwIfAborted()
-        return clickhouse.query(sql, params, opts)
-      },
-    },
-  }
 }
 
 /**

@@ -26,6 +26,8 @@ export interface DrillCounts extends ConfigurationCounts {
 
 export interface DrillNeeds {
   readonly clock: Clock
+  /** Ends the drill, with its reason. */
+  readonly stopping: AbortSignal
   /** `unreadable`: secrets that the master key at hand does not open. */
   readonly restore: () => Promise<Restored & { readonly unreadable: number }>
   readonly count: () => Promise<DrillCounts>
@@ -103,16 +105,17 @@ function differences(wanted: ConfigurationCounts | null, found: ConfigurationCou
 /** Everything accepted is decided, and ClickHouse has all of it. */
 const SETTLED = ['fingerpost_identifications_pending', 'fingerpost_sink_oldest_unsunk_seconds']
 
-async function ready({ clock }: DrillNeeds, port: number): Promise<void> {
+async function ready({ clock, stopping }: DrillNeeds, port: number): Promise<void> {
   const until = clock.monotonic() + READY_MS_MAX
   let lacking = ''
   while (clock.monotonic() < until) {
+    stopping.throwIfAborted()
     const health = await ask(port, '/readyz')
     const metrics = await ask(port, '/metrics')
     const waits = SETTLED.filter((name) => !new RegExp(`^${name} 0$`, 'm').test(metrics.text))
     if (health.status === 200 && waits.length === 0 && /^fingerpost_clickhouse_up 1$/m.test(metrics.text)) return
     lacking = health.status === 200 ? `${waits.join(', ') || 'ClickHouse'} did not settle` : health.text
-    await clock.sleep(POLL_MS)
+    await clock.sleep(POLL_MS, stopping)
   }
   throw new Unreadable(`the restored copy did not become ready: ${lacking.slice(0, 500)}`)
 }

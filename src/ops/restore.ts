@@ -54,12 +54,13 @@ export class NotEmpty extends Told {
 
 /**
  * Resolves with the manifest when every file is the one that was written; throws Unreadable otherwise. The ports to restore into
- * are opened afterwards, for as many partitions as it says.
+ * are opened afterwards, for as many partitions as it says. Once `stopping` aborts it fails with its reason.
  */
-export async function checkBackup(dir: string, progress: Progress): Promise<Manifest> {
+export async function checkBackup(dir: string, progress: Progress, stopping?: AbortSignal): Promise<Manifest> {
   const manifest = readManifest(dir)
   progress.begin('checking the backup', manifest.files.length)
   for (const file of manifest.files) {
+    stopping?.throwIfAborted()
     await verifyFile(dir, file)
     progress.advance()
   }
