@@ -53,8 +53,9 @@ COPY --from=build /app/build build
 RUN mkdir -m 700 /keys && chown node:node /keys
 USER node
 EXPOSE 8080
-# Liveness only: an orchestrator that restarts the unhealthy must not restart a process that waits for its NATS.
-HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["node", "deploy/healthcheck.mjs", "/healthz"]
+# Liveness only: an orchestrator that restarts the unhealthy must not restart a process that waits for its NATS. One that has started
+# answers meanwhile; at its start nothing listens before its servers have answered, and what fails in the start period does not count.
+HEALTHCHECK --interval=10s --timeout=4s --start-period=30m CMD ["node", "deploy/healthcheck.mjs", "/healthz"]
 STOPSIGNAL SIGTERM
 # In exec form node is process 1 and gets the signal itself; it drains on SIGTERM and starts no processes it leaves behind.
 CMD ["node", "--min-semi-space-size=8", "--max-semi-space-size=32", "build/server/main.js", "start"]
