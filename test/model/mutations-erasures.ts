@@ -120,18 +120,19 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, patch: async () => undefined } } : ports,
     },
   },
-  { rule: 'erasures', what: 'they are announced after the append', seed: 1, options, tamper: announcedLate },
+  { rule: 'erasures', what: 'they are announced after the append', seed: 32, options, tamper: announcedLate },
   {
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
-    seed: 97,
+    seed: 1497,
+    from: 1400,
     options,
     tamper: unguardedAnnouncements(false),
   },
   {
     rule: 'erasures',
     what: 'those found at a take-over are announced wherever the sink is',
-    seed: 1615,
+    seed: 1643,
     from: 1500,
     options,
     tamper: unguardedAnnouncements(true),
@@ -153,7 +154,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'tombstones are not read when an old token comes',
-    seed: 1,
+    seed: 7,
     options,
     tamper: onDecider((decider) => ({
       decide: (partition, batch, poisoned, load) =>
@@ -165,7 +166,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'an event is read without looking for a tombstone',
-    seed: 3,
+    seed: 2,
     options,
     tamper: onKv('reads', (kv) => ({
       get: async <T>(...args: Parameters<typeof kv.get>) =>
@@ -175,7 +176,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'lists do not look at what is announced',
-    seed: 3,
+    seed: 1,
     options,
     tamper: onKv('reads', (kv) => ({
       scan: async (scope, collection, range) => (collection === 'erasing' ? [] : kv.scan(scope, collection, range)),

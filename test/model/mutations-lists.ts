@@ -9,7 +9,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'the side effects of adopted decisions are taken for done',
-    seed: 76,
+    seed: 110,
     from: 30,
     tamper: {
       ports(of, ports) {

@@ -18,7 +18,7 @@ export const MERGE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'merges',
     what: 'a take-over adopts everything but merges',
-    seed: 51,
+    seed: 74,
     from: 40,
     options,
     tamper: onDecider((decider) => ({

@@ -104,7 +104,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'the parts of a tick are written whatever becomes of the others',
-    seed: 6,
+    seed: 140,
     from: 100,
     options,
     tamper: onTicks((together) => async (appends, opts) => {

@@ -43,7 +43,7 @@ export const SPLIT_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'splits',
     what: 'a take-over adopts everything but splits',
-    seed: 28,
+    seed: 15,
     options,
     tamper: onDecider((decider) => ({
       adopt: (partition, records, load) =>
