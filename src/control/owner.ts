@@ -47,8 +47,10 @@ export interface ControlNeeds {
   readonly report: (fact: ControlReport) => void
 }
 
-/** By scope the last command that this owner has applied in it. A scope that is behind has lost what was applied since. */
-type LeftAt = Map<Scope, number>
+interface Owner extends ControlNeeds {
+  /** By scope the last command that it has applied there. A scope that is behind has lost what was applied since. */
+  readonly left: Map<Scope, number>
+}
 
 /** Resolves when `signal` aborts. Fails with NeedsRebuild, or with what the ports raise besides Unavailable. */
 export async function runControl(needs: ControlNeeds): Promise<void> {
@@ -56,12 +58,12 @@ export async function runControl(needs: ControlNeeds): Promise<void> {
   while (!signal.aborted) {
     try {
       let position = await readerPosition(needs.kv)
-      const left: LeftAt = new Map()
+      const owner: Owner = { ...needs, left: new Map() }
       while (!signal.aborted) {
         const records = await log.read('changes', 0, position, BATCH, signal)
         // Behind a failover the kv may be as it was some commands ago. Were a later one applied first, those would count as applied.
         const stored = await readerPosition(needs.kv)
-        position = stored === position ? await applyBatch(needs, records, position, left) : stored
+        position = stored === position ? await applyBatch(owner, records, position) : stored
       }
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error
@@ -78,15 +80,10 @@ async function readerPosition(kv: Kv): Promise<number> {
 }
 
 /** The position to read on from. The reader's own position may lag behind the scopes': what is applied is skipped. */
-async function applyBatch(
-  needs: ControlNeeds,
-  records: readonly LogRecord[],
-  position: number,
-  left: LeftAt,
-): Promise<number> {
+async function applyBatch(needs: Owner, records: readonly LogRecord[], position: number): Promise<number> {
   for (const record of records) {
     if (needs.signal.aborted) return position
-    await applyRecord(needs, record, left)
+    await applyRecord(needs, record)
   }
   const next = records.at(-1)?.seq
   if (next === undefined) return position
@@ -96,11 +93,11 @@ async function applyBatch(
   return advanced ? next : readerPosition(needs.kv)
 }
 
-async function applyRecord(needs: ControlNeeds, { seq, bytes }: LogRecord, left: LeftAt): Promise<void> {
+async function applyRecord(needs: Owner, { seq, bytes }: LogRecord): Promise<void> {
   const command = decodeCommand(bytes)
   if (typeof command === 'string') return bury(needs, seq, bytes, command)
   try {
-    await applyCommand(needs, command, seq, left)
+    await applyCommand(needs, command, seq)
   } catch (error) {
     const ofPort = error instanceof Unavailable || error instanceof Conflict || error instanceof Unreadable
     if (ofPort || error instanceof NeedsRebuild) throw error
@@ -113,18 +110,18 @@ async function bury({ log, report }: ControlNeeds, seq: number, bytes: Uint8Arra
   report({ kind: 'dead', seq, reason })
 }
 
-async function applyCommand(needs: ControlNeeds, command: Command, seq: number, left: LeftAt): Promise<void> {
+async function applyCommand(needs: Owner, command: Command, seq: number): Promise<void> {
   const { kv, report } = needs
   const home = homeScope(command)
   for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
-    const homePosition = await positionOf(kv, home, command, left)
+    const homePosition = await positionOf(needs, home, command)
     if (homePosition !== null && homePosition >= seq) return
     const applied = await apply(command, seq, kv)
     // What was read while another owner wrote may never have stood there together, and an order cannot be taken back.
-    if (applied.orders.length > 0 && (await positionOf(kv, home, command, left)) !== homePosition) continue
+    if (applied.orders.length > 0 && (await positionOf(needs, home, command)) !== homePosition) continue
     for (const { partition, bytes } of applied.orders) await needs.log.append('identifications', partition, [bytes])
     await dropEarly(kv, applied)
-    if (!(await commitAll(kv, applied, command, { seq, homePosition, left }))) continue
+    if (!(await commitAll(needs, applied, command, seq, homePosition))) continue
     publish(needs, command, applied)
     report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok, skipped: skippedOf(applied) })
     return
@@ -145,24 +142,25 @@ async function dropEarly(kv: Kv, { early }: Applied): Promise<void> {
 
 /** False when another owner moved a scope meanwhile: the command must be computed again from what is there now. */
 async function commitAll(
-  kv: Kv,
+  owner: Owner,
   { effects }: Applied,
   command: Command,
-  { seq, homePosition, left }: { readonly seq: number; readonly homePosition: number | null; readonly left: LeftAt },
+  seq: number,
+  homePosition: number | null,
 ): Promise<boolean> {
   for (const { scope, put, drop, home } of effects) {
-    const expect = home ? homePosition : await positionOf(kv, scope, command, left)
+    const expect = home ? homePosition : await positionOf(owner, scope, command)
     if (!home && expect !== null && expect >= seq) continue
     const guard = { source: CHANGES_SOURCE, expect, next: seq }
-    const [done] = await kv.commit([{ scope, guard, put, drop }])
+    const [done] = await owner.kv.commit([{ scope, guard, put, drop }])
     if (!done) return false
-    left.set(scope, seq)
+    owner.left.set(scope, seq)
   }
   return true
 }
 
 /** null is right only where nothing can have been applied yet: in the scopes of a workspace that does not exist. */
-async function positionOf(kv: Kv, scope: Scope, command: Command, left: LeftAt): Promise<number | null> {
+async function positionOf({ kv, left }: Owner, scope: Scope, command: Command): Promise<number | null> {
   const position = await kv.position(scope, CHANGES_SOURCE)
   if (position !== null && position < (left.get(scope) ?? 0)) {
     throw new Unavailable(`the kv has lost what was applied in ${scope}: it is applied again`)

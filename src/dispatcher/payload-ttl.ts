@@ -1,7 +1,7 @@
 // How long bodies stay: each has an expiry, which moves on as long as a delivery waits for it or may be asked for again, and comes
 // nearer when the only webhook that is told by it has it.
 
-import type { Commit, Kv, Scope } from '../kv/kv.ts'
+import type { Commit, Kv } from '../kv/kv.ts'
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import {
   DUE,
@@ -10,8 +10,10 @@ import {
   FAILED_KEPT_MS,
   PAYLOAD_KEPT_MS,
   type Payload,
+  type PayloadPlace,
   payloadKey,
   readDueDeliveryId,
+  readPayloadEntries,
   type StoredDelivery,
 } from '../records/deliveries.ts'
 import { mentionsIn } from './mentions.ts'
@@ -21,38 +23,30 @@ export const EXTEND_EVERY_MS = 12 * HOUR_MS
 const AHEAD_MS = FAILED_KEPT_MS / 2
 const AT_ONCE = 200
 
-type Place = Pick<StoredDelivery, 'payloadAt' | 'payloadId'>
-
 /** Writes bodies again with another expiry, only where they still are: one that was erased meanwhile must not come back. */
 async function keepCommits(
   kv: Pick<Kv, 'get'>,
-  places: Iterable<Place>,
+  places: Iterable<PayloadPlace>,
   ttlMs: number,
 ): Promise<{ readonly id: string; readonly commit: Commit }[]> {
-  const byScope = new Map<Scope, Set<string>>()
-  for (const { payloadAt, payloadId } of places) {
-    byScope.set(payloadAt, (byScope.get(payloadAt) ?? new Set()).add(payloadId))
-  }
-  const commits: { readonly id: string; readonly commit: Commit }[] = []
-  for (const [scope, ids] of byScope) {
-    for (const entry of await kv.get<Payload>(scope, [...ids].map(payloadKey))) {
-      if (entry === null) continue
-      const { key, value, version } = entry
-      const mentions = mentionsIn(key[1], value).map(({ id, payload }) => ({ key: payloadKey(id), value: payload }))
-      const put = [{ key, value }, ...mentions].map((one) => ({ ...one, ttlMs }))
-      commits.push({ id: key[1], commit: { scope, check: [[key, version]], put } })
-    }
-  }
-  return commits
+  return (await readPayloadEntries(kv, places)).map(({ scope, entry: { key, value, version } }) => {
+    const mentions = mentionsIn(key[1], value).map(({ id, payload }) => ({ key: payloadKey(id), value: payload }))
+    const put = [{ key, value }, ...mentions].map((one) => ({ ...one, ttlMs }))
+    return { id: key[1], commit: { scope, check: [[key, version]], put } }
+  })
 }
 
 /** To be committed with what made them due. */
-export async function shortenCommits(kv: Pick<Kv, 'get'>, places: Iterable<Place>, ttlMs: number): Promise<Commit[]> {
+export async function shortenCommits(
+  kv: Pick<Kv, 'get'>,
+  places: Iterable<PayloadPlace>,
+  ttlMs: number,
+): Promise<Commit[]> {
   return (await keepCommits(kv, places, ttlMs)).map(({ commit }) => commit)
 }
 
 /** Resolves with the ids of those that are kept. */
-async function prolong(kv: Pick<Kv, 'get' | 'commit'>, places: Iterable<Place>): Promise<ReadonlySet<string>> {
+async function prolong(kv: Pick<Kv, 'get' | 'commit'>, places: Iterable<PayloadPlace>): Promise<ReadonlySet<string>> {
   const commits = await keepCommits(kv, places, FAILED_KEPT_MS)
   if (commits.length === 0) return new Set()
   const done = await kv.commit(commits.map(({ commit }) => commit))

@@ -58,21 +58,25 @@ async function activeAlerts(kv: AlertJobNeeds['kv']): Promise<Placed[]> {
 
 /** Those of events come last: ClickHouse, when it hangs, holds up no others, and each round by one question only. */
 async function evaluateAll(needs: AlertJobNeeds, alerts: readonly Placed[], signal: AbortSignal): Promise<void> {
-  let isAway = false
-  const attempt = async ({ workspace, env, alert }: Placed) => {
-    if (signal.aborted) return
+  /** False: what it needs does not answer. */
+  const attempt = async ({ workspace, env, alert }: Placed): Promise<boolean> => {
+    if (signal.aborted) return true
     try {
       await evaluate(needs, workspace, env, alert)
     } catch (error) {
-      if (error instanceof Unavailable) isAway = true
-      else needs.onError(error)
+      if (error instanceof Unavailable) return false
+      needs.onError(error)
     }
+    return true
   }
+  for (const one of alerts) if (!isOfEvents(one.alert.metric)) await attempt(one)
   const ofEvents = alerts.filter(({ alert }) => isOfEvents(alert.metric))
-  for (const one of alerts) if (!ofEvents.includes(one)) await attempt(one)
-  isAway = false
   const turns = openSemaphore(ASKED_AT_ONCE, ofEvents.length)
-  await Promise.all(ofEvents.map((one) => turns.run(async () => (isAway ? undefined : attempt(one)))))
+  let isAway = false
+  const ask = async (one: Placed) => {
+    if (!isAway && !(await attempt(one))) isAway = true
+  }
+  await Promise.all(ofEvents.map((one) => turns.run(() => ask(one))))
 }
 
 async function evaluate(needs: AlertJobNeeds, workspace: string, env: Env, alert: Alert): Promise<void> {

@@ -6,7 +6,7 @@ import { ALERT_WINDOW_SECONDS } from '../domain/alert.ts'
 import type { Env } from '../domain/event.ts'
 import { hash32, ulidTime } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
-import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvEntry, KvKey, Put, Scope } from '../kv/kv.ts'
 import { DAY_MS, MINUTE_MS } from '../lib/durations.ts'
 import { must } from '../lib/must.ts'
 import { scanAll } from './scopes.ts'
@@ -200,20 +200,32 @@ export async function readPayload(kv: Pick<Kv, 'get'>, delivery: StoredDelivery)
   return (await readPayloads(kv, [delivery])).get(delivery.payloadId) ?? null
 }
 
-/** By their ids, those that are still kept. */
-export async function readPayloads(
+export type PayloadPlace = Pick<StoredDelivery, 'payloadAt' | 'payloadId'>
+
+/** Those that are still kept, each once, with the scope they lie in. */
+export async function readPayloadEntries(
   kv: Pick<Kv, 'get'>,
-  deliveries: readonly Pick<StoredDelivery, 'payloadAt' | 'payloadId'>[],
-): Promise<ReadonlyMap<string, Payload>> {
-  const payloads = new Map<string, Payload>()
-  for (const scope of new Set(deliveries.map(({ payloadAt }) => payloadAt))) {
-    const ids = deliveries.filter(({ payloadAt }) => payloadAt === scope).map(({ payloadId }) => payloadId)
-    for (const entry of await kv.get<Payload>(scope, [...new Set(ids)].map(payloadKey))) {
-      if (entry !== null) payloads.set(entry.key[1], entry.value)
+  places: Iterable<PayloadPlace>,
+): Promise<readonly { readonly scope: Scope; readonly entry: KvEntry<Payload> }[]> {
+  const byScope = new Map<Scope, Set<string>>()
+  for (const { payloadAt, payloadId } of places) {
+    byScope.set(payloadAt, (byScope.get(payloadAt) ?? new Set()).add(payloadId))
+  }
+  const found: { readonly scope: Scope; readonly entry: KvEntry<Payload> }[] = []
+  for (const [scope, ids] of byScope) {
+    for (const entry of await kv.get<Payload>(scope, [...ids].map(payloadKey))) {
+      if (entry !== null) found.push({ scope, entry })
     }
   }
-  return payloads
+  return found
 }
+
+/** The same by their ids. */
+export const readPayloads = async (
+  kv: Pick<Kv, 'get'>,
+  places: Iterable<PayloadPlace>,
+): Promise<ReadonlyMap<string, Payload>> =>
+  new Map((await readPayloadEntries(kv, places)).map(({ entry: { key, value } }) => [key[1], value]))
 
 export interface StoredDeliveryFilter {
   readonly holds: (delivery: StoredDelivery) => boolean
@@ -263,7 +275,7 @@ export async function readDeliveries(
 /** The ids of the payloads that are still kept. */
 export async function keptPayloads(
   kv: Pick<Kv, 'get'>,
-  deliveries: readonly Pick<StoredDelivery, 'payloadAt' | 'payloadId'>[],
+  deliveries: readonly PayloadPlace[],
 ): Promise<ReadonlySet<string>> {
   const kept = new Set<string>()
   for (let from = 0; from < deliveries.length; from += PAYLOADS_AT_ONCE) {

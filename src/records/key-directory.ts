@@ -57,7 +57,6 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   let keys = new Map<string, FoundKey>()
   let workspaces = new Map<string, Workspace>()
   let version = -1
-  /** Last seq of `changes` when the store was last read. */
   /** Where `changes` ended when all of it was known here. */
   let changesSeen = UNKNOWN
   let heardAt = Number.NEGATIVE_INFINITY
