@@ -239,7 +239,7 @@ export async function startRoles(
   const watched = await watchCapacity({
     ...needs,
     dir: ports.dataDir,
-    freeBytesMin: config['data.freeBytesMin'],
+    freeBytesMin: config.freeBytesMin,
     kvBytesMax: config['kv.bytesMax'],
     onUsage: observeUsage(metrics, config),
     onNearlyFull: (bytes) => logger.warn({ bytes }, 'the state is nearly as large as kv.bytesMax allows'),

@@ -9,6 +9,7 @@ import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { Told } from './lib/failures.ts'
 import { isServiceLink } from './lib/kubernetes.ts'
+import { RESERVE_BYTES } from './lib/lmdb-room.ts'
 import { storesProblem } from './lib/store-places.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
@@ -132,6 +133,8 @@ export interface Config extends Values {
   readonly shardsMin: number
   /** Of a new deployment. */
   readonly partitions: number
+  /** Free disk space below which nothing is accepted: `data.freeBytesMin`, and no less than LMDB keeps free by itself. */
+  readonly freeBytesMin: number
   /** Variables that were not read as settings, because Kubernetes had put them there. */
   readonly ignored: readonly string[]
 }
@@ -161,7 +164,9 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const shards = config['engine.threads'] || availableParallelism()
   const partitions = config['data.partitions'] || (isCluster ? 16 : Math.max(4, shards))
   const shardsMin = Math.min(shards, config['engine.threadsMin'] || Math.ceil(shards / SHARDS_TO_ONE_AT_START))
-  const made = { trustedProxies, allowPrivate, roles, isCluster, shards, shardsMin, partitions, ignored }
+  // With less nothing is stored any more, whatever the setting says.
+  const freeBytesMin = Math.max(config['data.freeBytesMin'], RESERVE_BYTES)
+  const made = { trustedProxies, allowPrivate, roles, isCluster, shards, shardsMin, partitions, freeBytesMin, ignored }
   return Object.freeze({ ...config, ...made })
 }
 

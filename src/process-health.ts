@@ -90,7 +90,7 @@ export function processHealth(parts: HealthParts): HealthNeeds {
       // Nothing that is accepted waits for it.
       kv: { answers: capacity.kvAnswers() },
       clickhouse: { answers: history.answers() },
-      disk: { freeBytes: capacity.usage().freeBytes, freeBytesMin: config['data.freeBytesMin'] },
+      disk: { freeBytes: capacity.usage().freeBytes, freeBytesMin: config.freeBytesMin },
       native: driver === 'uws',
       driver,
       version: parts.version,

@@ -207,3 +207,9 @@ t.test('a provider of sign-ins is reached safely, and its secret is in one place
   })
   t.throws(() => consolePlace(from('/nowhere'), port), { name: 'BadSetting', message: /oidcClientSecretFile/ })
 })
+
+t.test('less free disk than LMDB needs for itself is never taken for enough', async (t) => {
+  const freeBytesMin = (text: string) => readConfig({ FINGERPOST_DATA_FREE_BYTES_MIN: text }).freeBytesMin
+  t.equal(freeBytesMin('0'), 64 * 1024 * 1024)
+  t.equal(freeBytesMin('1000000000'), 1_000_000_000)
+})

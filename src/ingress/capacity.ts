@@ -3,7 +3,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
-import { RESERVE_BYTES } from '../lib/lmdb-room.ts'
 import type { Log } from '../log/log.ts'
 
 export interface CapacityNeeds {
@@ -69,8 +68,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
       if (dir === null) return null
       const disk = await statfs(dir)
       freeBytes = disk.bavail * disk.bsize
-      // With less than the reserve nothing is stored any more, whatever the setting says.
-      return freeBytes < Math.max(freeBytesMin, RESERVE_BYTES) ? 'disk: too little free space' : null
+      return freeBytes < freeBytesMin ? 'disk: too little free space' : null
     } catch {
       return 'log: not available'
     }

@@ -6,7 +6,7 @@ import type { Usage } from './capacity.ts'
 type RoomGauges = Pick<Metrics, 'logBytes' | 'logBytesMax' | 'kvBytes' | 'kvBytesMax' | 'diskFree' | 'diskFreeMin'>
 
 export interface RoomLimits {
-  readonly 'data.freeBytesMin': number
+  readonly freeBytesMin: number
   readonly 'kv.bytesMax': number
 }
 
@@ -19,6 +19,6 @@ export function observeUsage(gauges: RoomGauges, limits: RoomLimits): (usage: Us
     // A server's disk is watched by whoever has the server.
     if (freeBytes === null) return
     gauges.diskFree.set(freeBytes)
-    gauges.diskFreeMin.set(limits['data.freeBytesMin'])
+    gauges.diskFreeMin.set(limits.freeBytesMin)
   }
 }

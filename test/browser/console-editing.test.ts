@@ -81,6 +81,14 @@ async function holdBack(path: RegExp, method: string) {
   }
 }
 
+/** The first call goes on once the console shows the other environment: a page with this heading. */
+async function goOnInTest(held: Awaited<ReturnType<typeof holdBack>>, heading: string): Promise<void> {
+  const first = await held.nth(0)
+  await button('Test').click()
+  await page.getByRole('heading', { name: heading }).waitFor()
+  await first.goOn()
+}
+
 t.before(async () => {
   const [link = ''] = /http\S+\/console\/setup#token=\S+/.exec(server.logs()) ?? []
   await page.goto(link)
@@ -191,10 +199,7 @@ t.test('entries go to the environment they were added in, and a failure is told 
   await field('Or a CSV file').setInputFiles(file)
   const held = await holdBack(/\/v1\/lists\/[^/]+\/entries/, 'PATCH')
   await button('Add').click()
-  const first = await held.nth(0)
-  await button('Test').click()
-  await page.getByRole('heading', { name: 'All lists' }).waitFor()
-  await first.goOn()
+  await goOnInTest(held, 'All lists')
   await (await held.nth(1)).goOn()
   await (await held.nth(2)).fail()
   await said(/^Adding to many: .*cannot be reached/)
@@ -211,10 +216,7 @@ t.test('rules are moved in the environment in which somebody moved them', async 
   await go('/rules')
   const held = await holdBack(/\/v1\/rules\/rul_/, 'PUT')
   await button('Ask Moved earlier').click()
-  const first = await held.nth(0)
-  await button('Test').click()
-  await page.getByRole('heading', { name: 'No rule yet' }).waitFor()
-  await first.goOn()
+  await goOnInTest(held, 'No rule yet')
   await (await held.nth(1)).goOn()
   await said('Moved is asked')
   t.same(held.environments(), ['live', 'live'])

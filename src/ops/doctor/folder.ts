@@ -19,7 +19,7 @@ export function findFolder(config: Config): Finding[] {
   try {
     accessSync(there, constants.R_OK | constants.W_OK | constants.X_OK)
     if (there !== dir) return [note('data folder', `${dir} is not there yet: the first start makes it`)]
-    return [...findDeployment(dir, masterKeyFile(config)), findSpace(dir, config['data.freeBytesMin'])]
+    return [...findDeployment(dir, masterKeyFile(config)), findSpace(dir, config.freeBytesMin)]
   } catch (error) {
     const mend = 'give it to the user of the service, on a disk that can be written'
     return [bad('data folder', `${there} cannot be read and written: ${reasonOf(error)}`, mend)]
